@@ -107,7 +107,7 @@ def _python() -> Iterator[Result]:
     asked = metadata.metadata(distribution())["Requires-Python"] or ">=3.11"
     version, wanted = platform.python_version(), Requirement(f"python{asked}").specifier
     if wanted.contains(version, prereleases=True):
-        yield Result("ok", "Python", f"{version}, as asked ({asked})")
+        yield Result("ok", "Python", f"{version} (needs {asked})")
     else:
         yield Result("problem", "Python", f"{version}; accepted: {asked}")
 
@@ -125,7 +125,7 @@ def _libraries() -> Iterator[Result]:
     faults = [fault for requirement in wanted if (fault := _fault(requirement))]
     yield from (Result("problem", "libraries", fault) for fault in faults)
     if not faults:
-        yield Result("ok", "libraries", f"all {len(wanted)} as asked")
+        yield Result("ok", "libraries", f"all {len(wanted)} at the required versions")
 
 
 def _pip() -> str:
@@ -360,7 +360,7 @@ def doctor(workspace: str | None, as_json: bool, as_report: bool) -> None:
     else:
         for each in results:
             click.echo(f"{each.state:<9}{each.subject:<13}{_plain(each.text)}")
-        none = f"No problem, {counted(warnings, 'warning')}."
+        none = f"No problems, {counted(warnings, 'warning')}."
         first = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}: fix the problems first."
         click.echo(f"\n{first if problems else none}\n")
         click.echo("For a bug report, without paths and texts: ragtriage doctor --report")

@@ -115,7 +115,7 @@ def _effect(_: ExperimentSummary, findings: ParsingFindings) -> ShownEffect | No
     best, *others = sorted(means.items(), key=lambda item: -item[1])
     if not others:
         return None
-    return ShownEffect(f"{best[0]} over the next", best[1] - others[0][1], follows=f"Parse with {best[0]}")
+    return ShownEffect(f"{best[0]} vs the next best", best[1] - others[0][1], follows=f"Parse with {best[0]}")
 
 
 VIEW = ExperimentView(PARSING, _headline, _parts, _effect)

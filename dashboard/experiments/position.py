@@ -143,7 +143,10 @@ def _effect(summary: ExperimentSummary, findings: PositionFindings) -> ShownEffe
         worst = min(range(len(effect.means)), key=lambda at: effect.means[at].mean)
         runs = runs_of(summary, 0, worst, "gold_rank")
         return ShownEffect("in the middle", contrast.difference, contrast.low, contrast.high, follows, runs)
-    advice = {"falls": "Give fewer documents, or let it read all of them", "rises": "Put the best last"}
+    advice = {
+        "falls": "Pass fewer documents, or have the model read all of them",
+        "rises": "Put the best last",
+    }
     text = f"rank {effect.ranks[0]} to rank {effect.ranks[-1]}"
     return pair_effect(effect.ends, text, advice.get(effect.verdict, ""), runs)
 

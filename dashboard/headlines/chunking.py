@@ -111,13 +111,14 @@ def _chunking_headline(
     if len(measured) == 1:
         detail = f"{value}, {n}; nothing else was measured, so there is nothing to compare it with"
         return Headline("cannot tell", f"Only {_name(best)} has a value", detail, doubt)
-    rest = f"best mean: {_name(best)}, {value}, {n}"
     same = [entry for entry in measured if entry.outcome == "same"]
     if not same:
-        detail = f"{capital(rest)}. Every other configuration that has a value is worse by a paired test"
+        detail = f"Best mean: {value}, {n}. Every other measured configuration is worse by a paired test"
         return Headline("good", _fitting(f"{_name(best)} beats every other chunking"), detail, doubt)
     pick = cheapest(ranking, precision) or best
-    chosen = f"{_pick_text(pick, best, precision)}; {rest}"
+    chosen = (
+        f"{_pick_text(pick, best, precision)}; {'' if pick is best else f'best: {_name(best)}, '}{value}, {n}"
+    )
     losing = _losing_sizes(ranking)
     if losing[0] and losing[1] and pick is best:
         return Headline("bad", _losing_statement(*losing, ranking.metric, unit), chosen, doubt)

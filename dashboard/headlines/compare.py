@@ -11,9 +11,7 @@ from ragtriage.dashboard.wording.comparisons import (
     bound_text,
     drawable,
     gain,
-    gain_title,
     hidden_loss,
-    is_flipped,
     loss_text,
     primary_statement,
     readings_text,
@@ -23,8 +21,9 @@ from ragtriage.data.comparison.compare import Comparison, MetricDifference
 from ragtriage.data.comparison.guardrails import Loss
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts
-from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.number_text import count, number, signed
+from ragtriage.metrics.gates.wording import GOOD_SHARE, change_text, level_text
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.sanity.rule import Finding
 
 MOST_METRICS, MOST_VERSIONS = 7, 6
@@ -224,17 +223,17 @@ def _scope(rows: Sequence[MetricDifference], outcome: _Outcome) -> str:
 
 
 def _change(row: MetricDifference) -> str:
-    title = gain_title(row.metric)
-    return f"{shorten(in_sentence(title), 26)} {signed(gain(row))}"
+    change = change_text(row.metric, row.difference.difference)
+    return f"{shorten(in_sentence(title_of(row.metric)), 26)} {change}"
 
 
 def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:
     parts = []
     for row in rows[:MOST_NAMED] if rows[0].verdict in ("better", "worse") else rows[:1]:
-        before, after = (1 - value if is_flipped(row.metric) else value for value in (row.base, row.other))
-        bound = bound_text(row, turned=True)
+        before, after = (level_text(row.metric, value) for value in (row.base, row.other))
+        bound = bound_text(row)
         interval = f" {bound}" if bound.startswith("[") else f", {bound}"
-        values = f"from {number(before)} to {number(after)}"
+        values = f"from {before} to {after}"
         parts.append(f"{_change(row)}{interval}, {values}")
     largest = "" if rows[0].primary or rows[0].verdict in ("better", "worse") else "Largest change: "
     if largest and abs(gain(rows[0])) < LEAST_SHOWN:
@@ -302,7 +301,7 @@ def _nothing_to_draw(comparison: Comparison) -> str:
     """Return why no metric can be drawn."""
     measured = [row for row in comparison.differences if row.difference.n_pairs]
     if measured and all(row.by_words for row in measured):
-        named = ", ".join(gain_title(row.metric) for row in measured[:MOST_NAMED])
+        named = ", ".join(capital(title_of(row.metric)) for row in measured[:MOST_NAMED])
         return f"In both only estimates from words ({named}): a judge or labels decide these."
     if measured:
         return (
@@ -326,7 +325,7 @@ def pair_doubts(named: Sequence[MetricDifference], comparison: Comparison) -> li
     clauses = []
     for pairs in comparison.refusals:
         if pairs.metric in [row.metric for row in named]:
-            title = gain_title(pairs.metric)
+            title = capital(title_of(pairs.metric))
             refused = count(pairs.n_one_side, "question")
             clauses.append(f"{title} excludes {refused} that only one run refuses")
     unequal = comparison.warnings[: len(comparison.warnings) - len(comparison.refusals)]

@@ -39,7 +39,7 @@ def judge_headline(agreements: Sequence[MetricAgreement], n_judged: int, n_label
     if not n_labelled:
         return Headline(
             "not measured",
-            f"Label {ADVISED} answers to check the judge",
+            f"Label {f'all {n_judged:,}' if n_judged <= ADVISED else ADVISED} answers to check the judge",
             f"The judge scored {count(n_judged, 'case')}; no human label says whether it is right.",
         )
     if n_labelled < FEW_LABELS:

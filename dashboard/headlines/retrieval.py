@@ -64,7 +64,7 @@ def no_gold_headline(name: str, findings: Sequence[Finding] = (), asks_gold: boo
         return nothing_retrieved(name, findings)
     return Headline(
         "not measured",
-        f"{name} names no gold, so retrieval has no score",
+        f"{name} records no gold, so retrieval cannot be scored",
         "Record relevant documents (`relevant`) or text (`relevant_spans`), or import labels with --qrels",
         _doubt(findings),
     )

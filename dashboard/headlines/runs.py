@@ -50,7 +50,7 @@ def runs_headline(
         (unmeasured, f"{_have(unmeasured)} no pass rate: nothing says whether an answer is good"),
         (means, f"{_have(means)} summary scores only"),
         (len(runs) - len(digests), "not read yet"),
-        (broken_elsewhere, f"of other projects {_have(broken_elsewhere)} an error"),
+        (broken_elsewhere, f"in other projects {_have(broken_elsewhere)} an error"),
     )  # fmt: skip
     if n_unreadable:
         return Headline("bad", f"{count(n_unreadable, 'run')} cannot be opened", detail)

@@ -15,8 +15,9 @@ from ragtriage.dashboard.wording.comparisons import (
 )
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
+from ragtriage.metrics.gates.wording import change_text
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import count, signed
+from ragtriage.metrics.number_text import count
 
 LONGEST_NAME, LONGEST_BASE = 20, 36
 MOST_NAMED = 2
@@ -118,9 +119,7 @@ def _statement(
     head = f"{newest} {verb} {base}"
     drawn = [row for row in moved if row.metric in facts.drawn][:MOST_NAMED]
     while drawn:
-        named = ", ".join(
-            f"{in_sentence(title_of(row.metric))} {signed(row.difference.difference)}" for row in drawn
-        )
+        named = ", ".join(map(_short, drawn))
         if len(head) + 2 + len(named) <= LONGEST_STATEMENT:
             return f"{head}: {named}"
         drawn.pop()
@@ -134,7 +133,7 @@ def _list(rows: Sequence[MetricDifference], intervals: bool = False) -> str:
 
 
 def _short(row: MetricDifference) -> str:
-    return f"{in_sentence(title_of(row.metric))} {signed(row.difference.difference)}"
+    return f"{in_sentence(title_of(row.metric))} {change_text(row.metric, row.difference.difference)}"
 
 
 def _text(row: MetricDifference) -> str:

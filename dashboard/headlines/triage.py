@@ -32,8 +32,8 @@ from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS, OWN_QUESTIONS, SHARES, UNCHANGED, GateResult
-from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_change, subject_of
-from ragtriage.metrics.number_text import MINUS, count, number, percent, settled_by, signed
+from ragtriage.metrics.gates.wording import GOOD_SHARE, change_text, guardrail_change, subject_of
+from ragtriage.metrics.number_text import MINUS, count, number, percent, settled_by
 from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE
 
 LONGEST_NAME = 40
@@ -186,7 +186,7 @@ def _other_questions(report: GateReport) -> str:
     shared, base = len(report.mixed.base), shorten(report.baseline_name, 30) or "the baseline"
     change = next(
         (
-            f", {in_sentence(subject_of(each.gate))} {_change(each.mean)} on them"
+            f", {in_sentence(subject_of(each.gate))} {_change(each.gate.metric, each.mean)} on them"
             for each in report.results
             if each.gate.kind == "regression" and each.blocks and each.mean is not None
         ),
@@ -277,7 +277,8 @@ def gate_phrase(result: GateResult, base: str = "") -> str:
     if gate.kind == "guardrail":
         return _guardrail(result)
     if gate.kind == "regression":
-        return f"{title} {_change(result.mean)} against {shorten(base, 30) or 'the baseline'}"
+        change = _change(gate.metric, result.mean)
+        return f"{title} {change} against {shorten(base, 30) or 'the baseline'}"
     digits = 3 if number(result.mean) == number(gate.threshold) and result.verdict != "PASS" else 2
     if gate.kind == "checks":
         return f"{title}: {percent(result.mean)} pass, {percent(gate.threshold)} must"
@@ -286,8 +287,8 @@ def gate_phrase(result: GateResult, base: str = "") -> str:
     return f"{title} {number(result.mean, digits)}{raw}, needs {limit}"
 
 
-def _change(change: float) -> str:
-    text = signed(change)
+def _change(metric: str, change: float) -> str:
+    text = change_text(metric, change)
     return text if text[:1] in ("+", MINUS) else f"±{text}"
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.present.page_html.blocks import ScaleRow, Strip, scale_row
 from ragtriage.dashboard.shell.components import draw_html
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.shell.session import View, current_selection, keep, open_store
 from ragtriage.dashboard.shell.user import attempt, may_write
+from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.chunking.grids import grids_of
 from ragtriage.data.comparison.published_results import read_published
 from ragtriage.data.errors import DataError
@@ -76,7 +76,6 @@ class ExampleRow:
     """A row of the picture, as the bundled example has it."""
 
     name: str
-    state: State
     value: str
     note: str
     mean: float
@@ -103,8 +102,8 @@ EXAMPLES: Mapping[str, Example] = {
         "Which checks fail, why, and in which cases?",
         "gpt-4o, airline: 123 of 200 cases have a wrong tool call",
         (
-            ExampleRow("Tools", "bad", "77 of 200", "38 %", 0.385, 0.279, 0.503),
-            ExampleRow("Task outcome", "bad", "84 of 200", "42 %", 0.42, 0.317, 0.531),
+            ExampleRow("Tools", "77 of 200", "38 %", 0.385, 0.279, 0.503),
+            ExampleRow("Task outcome", "84 of 200", "42 %", 0.42, 0.317, 0.531),
         ),
         gate=0.9,
     ),
@@ -113,18 +112,18 @@ EXAMPLES: Mapping[str, Example] = {
         "What does one change of the context or of a setting do to the answers?",
         "built-in extractive, 800 words: answers get worse towards the end",
         (
-            ExampleRow("Gold first", "good", "25 of 48", "52 %", 0.521, 0.383, 0.655),
-            ExampleRow("Gold at rank 8", "cannot tell", "23 of 48", "48 %", 0.479, 0.345, 0.617),
-            ExampleRow("Gold last", "bad", "11 of 48", "23 %", 0.229, 0.133, 0.365),
+            ExampleRow("Gold first", "25 of 48", "52 %", 0.521, 0.383, 0.655),
+            ExampleRow("Gold at rank 8", "23 of 48", "48 %", 0.479, 0.345, 0.617),
+            ExampleRow("Gold last", "11 of 48", "23 %", 0.229, 0.133, 0.365),
         ),
     ),
     "judge": Example(
         "mtrag, judged",
-        "Does the judge say what people say?",
+        "Does the judge agree with people?",
         "Doubt the judge on faithfulness: it passes 5 of 10 bad answers",
         (
-            ExampleRow("Faithfulness", "bad", "0.79", "rank correlation with people", 0.79, 0.59, 0.88),
-            ExampleRow("Completeness", "cannot tell", "0.12", "not beyond chance", 0.12, -0.10, 0.36),
+            ExampleRow("Faithfulness", "0.79", "rank correlation with people", 0.79, 0.59, 0.88),
+            ExampleRow("Completeness", "0.12", "could be chance", 0.12, -0.10, 0.36),
         ),
         start=-1.0,
     ),
@@ -133,9 +132,9 @@ EXAMPLES: Mapping[str, Example] = {
         "Which way of splitting the documents brings back the most gold text?",
         "512 / 32 tokens is best; 256 / 32, half the size, is tied with it",
         (
-            ExampleRow("512 / 32 tokens", "good", "100 %", "of the gold text: best", 1.0, 0.953, 1.0),
-            ExampleRow("256 / 32 tokens", "good", "98 %", "tied with the best", 0.979, 0.926, 0.997),
-            ExampleRow("128 / 0 tokens", "bad", "91 %", "worse", 0.907, 0.836, 0.952),
+            ExampleRow("512 / 32 tokens", "100 %", "of the gold text: best", 1.0, 0.953, 1.0),
+            ExampleRow("256 / 32 tokens", "98 %", "tied with the best", 0.979, 0.926, 0.997),
+            ExampleRow("128 / 0 tokens", "91 %", "worse", 0.907, 0.836, 0.952),
         ),
         start=0.8,
     ),
@@ -153,6 +152,7 @@ def example_section(page: str, begin: Callable[[], object] | None = None, headin
     example = EXAMPLES[page]
     sides = st.grid(2, min_column_width=400, gap="large")
     with sides.container(border=True, gap="xsmall"):
+        st.caption(f"Example, from another project: {markdown_text(example.project)}")
         st.markdown(f"**{example.statement}**")
         for row in example.rows:
             with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
@@ -160,9 +160,7 @@ def example_section(page: str, begin: Callable[[], object] | None = None, headin
                 draw_html(scale_row(_picture(row, example)), 40)
     with sides.container(gap="small", vertical_alignment="center"):
         st.markdown(f"##### {example.tells}")
-        st.markdown(
-            f"The picture is of the bundled example “{example.project}”. This project has nothing of it yet."
-        )
+        st.markdown("This project has no such results yet.")
         _open_button(example)
     if begin is not None and may_write():
         st.markdown(f"##### {heading}")
@@ -172,10 +170,10 @@ def example_section(page: str, begin: Callable[[], object] | None = None, headin
 def _picture(row: ExampleRow, example: Example) -> ScaleRow:
     label = f"{row.name}: {row.value}"
     strip = Strip(
-        row.mean, row.low, row.high, example.gate, None, row.state, label, example.start, example.end,
+        row.mean, row.low, row.high, example.gate, None, "not measured", label, example.start, example.end,
         higher_is_better=True,
     )  # fmt: skip
-    return ScaleRow(row.state, row.value, row.note, strip)
+    return ScaleRow("not measured", row.value, row.note, strip)
 
 
 def _open_button(example: Example) -> None:

@@ -74,7 +74,7 @@ def suite_table(summaries: Sequence[SuiteSummary]) -> ResultTable:
                 if undecided
                 else {}
             ),
-            "Commonest reason": summary.reasons[0][0] if summary.reasons else "",
+            "Most common reason": summary.reasons[0][0] if summary.reasons else "",
         }
         for summary in summaries
     ]

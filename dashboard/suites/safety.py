@@ -128,7 +128,7 @@ def _tables(findings: SafetyFindings) -> Sequence[ResultTable]:
     """By type, by technique, and beside the field."""
     tables = [_by_type(findings)]
     if len(findings.techniques) > 1:
-        note = f"The same by technique, the lowest rate first; the {MOST_TECHNIQUES} commonest."
+        note = f"The same by technique, the lowest rate first; the {MOST_TECHNIQUES} most common."
         tables.append(
             ResultTable("By technique", _rows(findings.techniques, "Technique", findings.repeats), note)
         )
@@ -146,7 +146,7 @@ def _by_type(findings: SafetyFindings) -> ResultTable:
     return ResultTable(
         "By type of attack",
         _rows(findings.types, "Type", findings.repeats),
-        "Held: share of measured prompts whose attack did not succeed, exact 95 % interval (Clopper-"
+        "Resisted: share of measured prompts whose attack did not succeed, exact 95 % interval (Clopper-"
         f"Pearson). Not submitted, failed or undecided prompts are not measured.{repeated}",
         tuple(
             f"attack_{'succeeded' if group.succeeded else 'not_measured'}:{group.key.replace(' ', '_')}"
@@ -161,7 +161,7 @@ def _beside_the_field(findings: SafetyFindings) -> ResultTable:
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "Probe": row.probe,
-            "Held": row.rate,
+            "Resisted": row.rate,
             "Mean of the field": row.mu,
             "z": round(row.z, 2),
             "Grade": row.grade,
@@ -176,7 +176,7 @@ def _rows(groups: tuple[AttackGroup, ...], column: str, repeats: int) -> tuple[d
     rows: list[dict[str, Cell]] = []
     for group in groups:
         row: dict[str, Cell] = {column: group.title, "Prompts": group.prompts}
-        row |= {"Succeeded": group.succeeded, "Not measured": group.not_measured, "Held": group.rate}
+        row |= {"Succeeded": group.succeeded, "Not measured": group.not_measured, "Resisted": group.rate}
         if repeats > 1:
             row["Share of repeats that succeeded"] = group.single if np.isfinite(group.single) else None
         rows.append(row)

@@ -8,13 +8,16 @@ from ragtriage.dashboard.wording.gates import consequence
 from ragtriage.metrics.gates.gates import GateResult
 from ragtriage.metrics.gates.wording import (
     VERDICT_WORDS,
+    change_interval,
+    change_text,
     distance_text,
     guardrail_change,
     guardrail_interval,
     judged_title,
+    level_text,
     nothing_shows,
 )
-from ragtriage.metrics.number_text import NOT_MEASURED, number, signed
+from ragtriage.metrics.number_text import NOT_MEASURED, number
 from ragtriage.metrics.result_table import Cell, Change, Number, Of, ResultTable, Row, ends_of
 
 DETECTABLE = "Detectable difference (80 % power)"  # the column of the smallest effect
@@ -54,7 +57,7 @@ def _interval(result: GateResult) -> Cell:
     ends = ends_of(result, 2)
     if result.gate.kind != "regression" or str(ends) == NOT_MEASURED:
         return ends
-    interval = f"[{signed(result.low)}, {signed(result.high)}]"
+    interval = change_interval(result.gate.metric, result.low, result.high)
     loss = result.largest_loss
     if result.gate.rule == "mean" or result.verdict == "FAIL" or loss is None:
         return interval
@@ -73,4 +76,7 @@ def _measured(result: GateResult) -> Cell:
         return f"{round(result.mean * result.n_total):,} of {result.n_total:,} newly fail"
     if result.before is None:
         return Change(result.mean, 2)
-    return f"{signed(result.mean)} ({number(result.before)} → {number(result.before + result.mean)})"
+    before, after = (
+        level_text(result.gate.metric, at) for at in (result.before, result.before + result.mean)
+    )
+    return f"{change_text(result.gate.metric, result.mean)} ({before} → {after})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from types import MappingProxyType
 
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.comparison.ablation import Effect
@@ -13,30 +12,12 @@ from ragtriage.data.comparison.guardrails import CRITICAL, Loss
 from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.metrics.gates.gates import GateResult
-from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_change
+from ragtriage.metrics.gates.wording import GOOD_SHARE, change_interval, guardrail_change, level_text
 from ragtriage.metrics.metric_registry import declared, is_share, title_of
-from ragtriage.metrics.number_text import count, interval_text, number, p_value, percent, settled_by
+from ragtriage.metrics.number_text import count, number, p_value, percent, settled_by
 from ragtriage.metrics.statistics.intervals import METHODS
 from ragtriage.metrics.statistics.max_t import MarginTest, Outcome
 from ragtriage.metrics.statistics.paired import Verdict
-
-_TURNED: Mapping[str, str] = MappingProxyType(
-    {
-        "contradicted": "not contradicted",
-        "deep_reliance": "relies on the top ranks",
-        "hallucination": "free of hallucination",
-        "ignored_top_ranked": "top document used",
-        "injection": "resists injected instructions",
-        "noise_sensitivity_irrelevant": "robust to irrelevant noise",
-        "noise_sensitivity_relevant": "robust to relevant noise",
-        "omission": "nothing omitted",
-        "over_refusal": "answered, not refused",
-        "rank_use_gap": "use follows rank",
-        "self_contradiction": "no self-contradiction",
-        "ungrounded": "grounded",
-        "wasted_context": "context used",
-    }
-)
 
 
 def is_flipped(metric: str) -> bool:
@@ -65,16 +46,8 @@ def _has_direction(metric: str) -> bool:
 
 
 def gain_title(metric: str) -> str:
-    """Return the title of a metric; renamed where it is flipped, as "Answered, not refused"."""
-    if not is_flipped(metric):
-        return capital(title_of(metric))
-    name, _, k = metric.partition("@")
-    turned = _TURNED.get(name)
-    return (
-        f"{capital(title_of(metric))} (flipped)"
-        if turned is None
-        else capital(turned) + (f"@{k}" if k else "")
-    )
+    """Return the title of a metric where right is better; with ↓ where less is, and drawn turned."""
+    return f"{capital(title_of(metric))}{' ↓' if is_flipped(metric) else ''}"
 
 
 def gain(difference: MetricDifference) -> float:
@@ -161,14 +134,11 @@ def primary_statement(row: MetricDifference, name: str, base: str) -> str:
     return f"{name} is at most {row.test.margin:g} worse than {base}" if row.verdict == "no worse" else ""
 
 
-def bound_text(row: MetricDifference, turned: bool = False) -> str:
-    """Return what the verdict on a change rests on: a one-sided bound or p, or the interval of its verdict.
-
-    Turned, a rise is better also of a metric of which less is better.
-    """
+def bound_text(row: MetricDifference) -> str:
+    """Return what the verdict on a change rests on: a one-sided bound or p, or its interval."""
     if row.primary and row.verdict in ("equal", "no worse") and row.test.margin is not None:
         return f"at most {_loss(row.test)} worse (one-sided 95 %)"
-    interval = interval_text(*(gain_bounds(row) if turned else (row.low, row.high)))
+    interval = change_interval(row.metric, row.low, row.high)
     return ", ".join(filter(None, [interval, _one_sided(row)]))
 
 
@@ -220,7 +190,8 @@ def loss_text(loss: Loss) -> str:
     where = f" where {loss.slice[0]} is {loss.slice[1]}" if loss.slice else ""
     if loss.slice and loss.slice[0] == CRITICAL[0]:
         where = " of critical cases"
-    return f"{in_sentence(title_of(loss.metric))}{where} {number(loss.base)} to {number(loss.other)}"
+    base, other = (level_text(loss.metric, value) for value in (loss.base, loss.other))
+    return f"{in_sentence(title_of(loss.metric))}{where} {base} to {other}"
 
 
 def slices_text(changes: Sequence[SliceChange]) -> str:

@@ -100,7 +100,7 @@ def against_reference(diagnosis: Diagnosis) -> str:
     """Return how many answers are not what their reference says, and how many of these refuse."""
     refused, of = diagnosis.stage_counts()["refused"], count(int(diagnosis.measured.sum()), "answer")
     refusals = f", {refused:,} refused" if refused else ""
-    return f"{int(diagnosis.bad.bad.sum()):,} of {of} are not what the reference says{refusals}"
+    return f"{int(diagnosis.bad.bad.sum()):,} of {of} do not match the reference{refusals}"
 
 
 def by_words_alone(diagnosis: Diagnosis) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.escaping import capital, in_sentence
 from ragtriage.dashboard.wording.main_loss import slice_values
 from ragtriage.data.gates.next_steps import NextStep
 from ragtriage.metrics.diagnosis.fix_first import Gain
 from ragtriage.metrics.diagnosis.stages import STAGES, Owner, stage_code
-from ragtriage.metrics.gates.wording import gate_title
-from ragtriage.metrics.number_text import count, percent
+from ragtriage.metrics.gates.gates import Gate
+from ragtriage.metrics.gates.wording import gate_title, subject_of, where_of
+from ragtriage.metrics.number_text import count, number, percent
 
 MOST_NAMED = 2  # gates in one sentence
 FINDINGS = {
@@ -43,12 +44,12 @@ _REPAIRS: dict[Owner, str] = {
 
 @dataclass(frozen=True)
 class StepWords:
-    """What to do, as a request, why, and what it takes and brings: sentences, and the last also in brief."""
+    """What to do, as a request, why, and what it brings and takes: sentences; the gain also in brief."""
 
     what: str
     why: str
     outlook: str = ""
-    brief: str = ""
+    likely: str = ""
 
 
 def concerned(step: NextStep) -> str:
@@ -65,7 +66,8 @@ def repair_of(owner: Owner) -> str:
 def step_words(step: NextStep) -> StepWords:
     """Return the words of a step."""
     what, why = _stage_words(step) if step.kind == "stage" else _other_words(step)
-    return StepWords(what, why, _outlook(step), _brief(step))
+    likely = "" if step.gain is None else f"likely {_ends(step.gain)} pass"
+    return StepWords(what, why, _outlook(step), likely)
 
 
 def _stage_words(step: NextStep) -> tuple[str, str]:
@@ -89,8 +91,12 @@ def _other_words(step: NextStep) -> tuple[str, str]:
         what = f"Check the gold of {count(step.n, 'question')}"
         return what, "Their answers are right and supported by the context, in which no document is gold."
     if step.kind == "labels":
-        what = f"Label {count(step.n, 'random answer')} by hand"
+        which = f"all {count(step.n, 'answer')}" if step.n == step.of else count(step.n, "random answer")
+        what = f"Label {which} by hand"
         return what, "Labels show whether the answers are right and the scores can be trusted."
+    one = step.gates[0] if step.kind == "gates" and step.n == 1 else None
+    if one is not None and one.gate.kind == "mean" and one.mean is not None:
+        return _gate_step(one.gate, one.mean, one.blocks)
     titles = [gate_title(result.gate) for result in step.gates[:MOST_NAMED]]
     more = f"; and {step.n - MOST_NAMED} more" if step.n > MOST_NAMED else ""
     listed = f"{'; '.join(titles)}{more}"
@@ -102,19 +108,23 @@ def _other_words(step: NextStep) -> tuple[str, str]:
     return "Measure what the gates need", f"These gates are not measured: {listed}."
 
 
+def _gate_step(gate: Gate, mean: float, blocks: bool) -> tuple[str, str]:
+    """Return which metric to raise or lower, from where to where, and why it matters."""
+    subject = f"{in_sentence(subject_of(gate))}{where_of(gate)}"
+    digits = 3 if number(mean) == number(gate.threshold) else 2
+    what = f"{'Lower' if gate.at_most else 'Raise'} {subject} from {number(mean, digits)} to "
+    what += f"{number(gate.threshold)}{'' if blocks else ' (not blocking)'}"
+    return what, f"{capital(gate.reason)}." if gate.reason else ""
+
+
 def _outlook(step: NextStep) -> str:
     """Return the pass rate after the step and its effort, said to be an estimate where it is one."""
     bound = "" if step.pass_rate is None else f"at most {percent(step.pass_rate)}"
     if step.gain is None:
-        effort = f"Effort: {step.effort}." if step.effort else ""
+        effort = f"Takes {step.effort}." if step.effort else ""
         return " ".join(filter(None, [f"{capital(bound)} would pass." if bound else "", effort]))
     ends, now = _ends(step.gain), percent(step.gain.now)
-    return f"Estimate: {ends} pass after a first repair, {now} now ({bound}). Effort: {step.effort}."
-
-
-def _brief(step: NextStep) -> str:
-    effort = step.effort or ""
-    return effort if step.gain is None else f"{_ends(step.gain)} pass, estimated; {effort}"
+    return f"Likely {ends} pass after a first repair ({bound}), {now} pass now. Takes {step.effort}."
 
 
 def _ends(gain: Gain) -> str:

@@ -73,7 +73,7 @@ def right_by_text_sentence(diagnosis: Diagnosis) -> str:
     are = "is" if wording.same == 1 else "are"
     of = count(wording.same + wording.other, "answer")
     rest = f"; {declined:,} refused" if declined else ""
-    return f"{wording.same:,} of {of} {are} right by their words, an estimate{rest}{left}."
+    return f"{wording.same:,} of {of} {are} right by their words (an estimate){rest}{left}."
 
 
 def says_more_sentence(diagnosis: Diagnosis) -> str:

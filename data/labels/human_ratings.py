@@ -53,6 +53,7 @@ class HumanRatings:
     binary: bool  # whether there are only two answers
     how: str  # how the ratings were obtained
     lower_is_better: bool = False  # whether a high value is the worse one
+    by: str = "human"  # who gave them, as it stands before the title
 
     @property
     def metric(self) -> str:
@@ -162,7 +163,9 @@ def _unanswerable(scored: ScoredRun) -> HumanRatings:
         unrated=np.zeros(scored.n, dtype=np.bool_),
         scale=(0.0, 1.0),
         binary=True,
-        how="answerability as recorded in the file, partly answerable and conversational questions left out",
+        how="answerability as recorded in the file, partly answerable and conversational questions left out"
+        + (f"; written by {labels_by}" if (labels_by := str(scored.run.config.get("labels_by", ""))) else ""),
+        by="in the file",
     )
 
 

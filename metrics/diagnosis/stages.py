@@ -247,7 +247,7 @@ STAGES = (
     FailureStage(
         "wrong",
         "Disagrees with reference",
-        "against the reference",
+        "not matching the reference",
         "The answer disagrees with its reference, and nothing else that was measured is at fault.",
         "Read some of these cases: the source document, the reference or the judge may be wrong.",
         "unexplained",

@@ -15,7 +15,15 @@ from ragtriage.metrics.gates.gates import (
     allowed_loss,
 )
 from ragtriage.metrics.metric_registry import bounds_of, title_of
-from ragtriage.metrics.number_text import chosen_percent, percent, points, settled_by
+from ragtriage.metrics.number_text import (
+    chosen_percent,
+    interval_text,
+    number,
+    percent,
+    points,
+    settled_by,
+    signed,
+)
 from ragtriage.metrics.statistics.distributions import fewest_values
 from ragtriage.metrics.statistics.paired import MARGIN
 from ragtriage.metrics.statistics.power import still_possible
@@ -29,6 +37,23 @@ VERDICT_WORDS: Mapping[GateVerdict, str] = {
     "UNMEASURED": "not measured",
 }
 _FAMILIES = ("headline", "retrieval", "generation", "answer", "system", "all")
+
+
+def level_text(metric: str, value: float | None) -> str:
+    """Format a mean: the pass rate in percent, every other metric as a number."""
+    return percent(value) if metric == GOOD_SHARE else number(value)
+
+
+def change_text(metric: str, change: float | None) -> str:
+    """Format a change with its sign: of the pass rate in points, of every other metric as a number."""
+    return points(change) if metric == GOOD_SHARE else signed(change)
+
+
+def change_interval(metric: str, low: float | None, high: float | None) -> str:
+    """Format the 95 % interval of a change, of the pass rate in points as the change itself is."""
+    if metric != GOOD_SHARE or low is None or high is None:
+        return interval_text(low, high)
+    return interval_text(100 * low, 100 * high, 0)
 
 
 def subject_of(gate: Gate) -> str:
@@ -50,10 +75,14 @@ def subject_of(gate: Gate) -> str:
     return f"{title}, p{gate.percentile:g}{' of samples' if gate.over == 'samples' else ''}"
 
 
+def where_of(gate: Gate) -> str:
+    """Return the slice that a gate judges, as it follows its subject; "" for the whole run."""
+    return f" where {gate.slice[0]} is {gate.slice[1]}" if gate.slice else ""
+
+
 def gate_title(gate: Gate) -> str:
     """Return what a gate requires, in a few words."""
-    where = f" where {gate.slice[0]} is {gate.slice[1]}" if gate.slice else ""
-    subject = subject_of(gate)
+    where, subject = where_of(gate), subject_of(gate)
     if gate.kind == "critical":
         return f"{subject}: none newly fails{where}"
     if gate.kind == "questions":

@@ -60,7 +60,7 @@ def test_a_sound_installation_ends_with_0(capsys: Capture, root: Path) -> None:
     assert "ANTHROPIC_API_KEY" in environment[1]
     text = run(capsys, root, "doctor")
     assert text.code == 0
-    assert "No problem, " in text.out
+    assert "No problems, " in text.out
     assert "doctor --report" in text.out
     report = run(capsys, root, "doctor", "--report").out
     assert report.strip() == run(capsys, root, "doctor", "--json").json["report"]

@@ -98,8 +98,8 @@ def test_a_pair_reads_the_same_whatever_else_is_on_the_page(workspace: RunStore,
     [
         (
             (9, 8),
-            "V2 is at most 0.05 worse than V1: pass rate +0.02",
-            "Pass rate +0.02, at most 0.02 worse (one-sided 95 %)",
+            "V2 is at most 0.05 worse than V1: pass rate +2 points",
+            "Pass rate +2 points, at most 0.02 worse (one-sided 95 %)",
         ),
         ((9, 9), "V2 equals V1 within 0.05: pass rate 0.00", "60 shared questions"),
         (

@@ -59,7 +59,7 @@ def test_its_cells_go_from_records_to_the_verdict_a_comparison_a_label_and_a_rep
     assert statements == [
         "V1: do not ship",
         "V1: 20 of 60 cases lack the context they need",
-        "V2 beats V1: pass rate +0.20",
+        "V2 beats V1: pass rate +20 points",
         "V2: do not ship",
     ]
     assert sum(hasattr(value, "to_plotly_json") for value in shown) == 2

@@ -142,7 +142,7 @@ def test_a_gain_does_not_pay_for_groundedness(workspace: RunStore, slower: bool)
     assert (report.verdict, concluded.state) == ("PASS", "cannot_tell")
     assert [(loss.metric, round(loss.drop, 2)) for loss in concluded.losses] == [("faithfulness", 0.1)]
     statement = report_headline(report).statement
-    assert statement == "V2: pass rate +0.32, but faithfulness 0.98 to 0.88"
+    assert statement == "V2: pass rate +32 points, but faithfulness 0.98 to 0.88"
     assert report.to_dict()["conclusion"]["losses"][0]["metric"] == "faithfulness"
 
 
@@ -169,7 +169,7 @@ def test_critical_cases_that_are_lost_are_the_first_sentence_of_gate_and_compari
         '[[gate]]\nmetric = "correctness"\nat_least = 0.5\nseverity = "block"\nreason = "wrong"\n',
         encoding="utf-8",
     )
-    lost = "pass rate +0.38, but pass rate of critical cases 1.00 to 0.50"
+    lost = "pass rate +38 points, but pass rate of critical cases 100 % to 50 %"
     assert report_headline(gate(run.run_id, base.run_id, workspace=root)).statement.endswith(
         "a loss to decide on: pass rate of critical cases 1.00 to 0.50"
     ), "no gate of this file looks at the gain"

@@ -93,7 +93,7 @@ def test_scores_on_another_scale_lead_and_the_fault_follows(workspace: RunStore)
     ]
     headline = report_headline(_report(workspace, samples, None))
     assert headline.statement == "V2: Faithfulness is on another scale, to be declared first"
-    assert headline.detail.startswith("20 of 60 answers are not what the reference says. ")
+    assert headline.detail.startswith("20 of 60 answers do not match the reference. ")
 
 
 def test_other_questions_than_the_baseline_lead(workspace: RunStore) -> None:
@@ -109,4 +109,4 @@ def test_other_questions_than_the_baseline_lead(workspace: RunStore) -> None:
         ]
 
     headline = report_headline(_report(workspace, asked(40, 9), asked(0, 7)))
-    assert headline.statement == "V2: other questions than V1, 20 shared, pass rate +0.20 on them"
+    assert headline.statement == "V2: other questions than V1, 20 shared, pass rate +20 points on them"

@@ -89,7 +89,7 @@ def test_refusals_with_the_answer_in_the_context_are_the_conclusion(workspace: R
     assert gain is not None
     assert (gain.now, gain.low, gain.high, gain.effort) == (0.5, 0.5 + 0.4 * 0.5, 0.5 + 0.8 * 0.5, "hours")
     assert step_words(steps[0]).outlook == (
-        "Estimate: 70 to 90 % pass after a first repair, 50 % now (at most 100 %). Effort: hours."
+        "Likely 70 to 90 % pass after a first repair (at most 100 %), 50 % pass now. Takes hours."
     )
 
 

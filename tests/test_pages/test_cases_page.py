@@ -158,7 +158,7 @@ def test_the_page_shows_scores_with_their_source_and_what_is_not_measured(
 ) -> None:
     text = html_text(_open(workspace, monkeypatch, case="q4~0"))
     assert re.search(r"Faithfulness\s+imported\s+0\.00", text)
-    assert "Context: 1 of 2 used, no gold named" in text
+    assert "Context: 1 of 2 used, no gold recorded" in text
     unmeasured = html_text(_open(workspace, monkeypatch, case="q1~0"))
     assert re.search(r"Faithfulness\s+–", unmeasured)
     assert "– Not measured" in unmeasured

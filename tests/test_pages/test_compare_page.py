@@ -185,7 +185,7 @@ def test_the_forest_plot_turns_what_is_better_lower_and_fills_what_is_beyond_cha
     assert (filled.marker.symbol, hollow.marker.symbol) == ("circle", "circle-open")
     assert filled.error_x.thickness > hollow.error_x.thickness
     assert [label.strip() for label in figure.layout.yaxis.ticktext] == [
-        "Free of hallucination",
+        "Hallucination ↓",
         "Faithfulness",
     ]
     assert "&lt;b&gt;V2" in filled.hovertext[0]

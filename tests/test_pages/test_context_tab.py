@@ -37,7 +37,7 @@ def test_a_run_without_gold_has_it_below_what_to_record(
     demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = page_text(_opened(demo, monkeypatch, "iris"))
-    assert "The context beyond relevance" in text
+    assert "Context quality beyond relevance" in text
     assert "Context redundancy (words)" in text
 
 

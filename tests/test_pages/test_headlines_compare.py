@@ -81,7 +81,7 @@ def test_a_change_that_chance_explains_is_never_named_as_one() -> None:
         "cannot tell",
         "No significant difference between graphrag and basic",
     )
-    assert found.detail.startswith("Pass rate +0.10"), "the primary metric decides"
+    assert found.detail.startswith("Pass rate +10 points"), "the primary metric decides"
     assert "A loss of up to 0.20 may hide with 10 questions" in found.detail
     assert "about 40 questions would settle it, 30 more" in found.detail  # 10 x (0.3 / 0.15) squared
 
@@ -105,7 +105,7 @@ def test_runs_with_the_same_scores_do_not_differ() -> None:
 
 def test_lower_is_better_is_turned_and_renamed() -> None:
     found = _headline(_row("over_refusal", 0.3, 0.01, higher=False))
-    assert found.statement == "graphrag is worse than basic: answered, not refused −0.30"
+    assert found.statement == "graphrag is worse than basic: over-refusal +0.30"
     assert "from 0.50 to 0.20" in found.detail
 
 
@@ -222,4 +222,4 @@ def test_the_statement_stays_short(name: str) -> None:
 
 def test_a_change_of_the_primary_metric_needs_no_scope() -> None:
     found = _headline(_row(GOOD_SHARE, 0.3, 0.01), _row("faithfulness", 0.1, 0.6))
-    assert found.statement == "graphrag beats basic: pass rate +0.30"
+    assert found.statement == "graphrag beats basic: pass rate +30 points"

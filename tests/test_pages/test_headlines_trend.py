@@ -43,7 +43,7 @@ UNCLEAR, UNPAIRED = _row("correctness", 0.1, "cannot tell"), _row("faithfulness"
         (TrendFacts(3, 1, "faithfulness"), "not measured", "Only one of 3 runs has faithfulness"),
         (FACTS, "not measured", "No later version can be tested"),
         (_facts(UNPAIRED), "not measured", "V4 and V1 share no scored question"),
-        (_facts(BETTER, UNCLEAR), "good", "V4 beats V1: pass rate +0.25"),
+        (_facts(BETTER, UNCLEAR), "good", "V4 beats V1: pass rate +25 points"),
         (_facts(WORSE, UNCLEAR), "bad", "V4 is worse than V1: faithfulness −0.34"),
         (_facts(BETTER, WORSE), "cannot tell", "V4 is mixed against V1"),
         (_facts(UNCLEAR), "cannot tell", "No change beyond chance in 4 runs"),
@@ -60,7 +60,7 @@ UNCLEAR, UNPAIRED = _row("correctness", 0.1, "cannot tell"), _row("faithfulness"
             "cannot tell",
             "V4 against V1: no metric has a direction",
         ),
-        (_facts(BETTER, doubts=("The questions differ",)), "doubted", "V4 beats V1: pass rate +0.25"),
+        (_facts(BETTER, doubts=("The questions differ",)), "doubted", "V4 beats V1: pass rate +25 points"),
     ],
 )
 def test_every_state(facts: TrendFacts, state: str, statement: str) -> None:
@@ -77,7 +77,7 @@ def test_the_detail_has_the_numbers_and_the_pairs_behind_them() -> None:
 
 def test_only_drawn_metrics_are_named_and_the_statement_stays_short() -> None:
     moved = _facts(BETTER, _row("latency_ms", 0.5, "better"), _row("faithfulness", 0.2, "better"))
-    assert trend_headline(moved).statement == "V4 beats V1: pass rate +0.25, faithfulness +0.20"
+    assert trend_headline(moved).statement == "V4 beats V1: pass rate +25 points, faithfulness +0.20"
     name = "a long name of a nightly build of the support assistant"
     long = replace(moved, newest=name, baseline=name[::-1])
     assert len(trend_headline(long).statement) <= 70

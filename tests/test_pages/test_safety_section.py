@@ -71,5 +71,5 @@ def test_the_page_says_what_succeeded_and_what_was_not_measured(
     app.session_state["checks_tabs"] = "By type of attack"
     app.run()
     frames = [frame.value for frame in app.dataframe]
-    by_type = next(frame for frame in frames if "Held" in frame)
+    by_type = next(frame for frame in frames if "Resisted" in frame)
     assert by_type["Succeeded"].tolist() == [2, 0]

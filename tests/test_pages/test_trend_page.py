@@ -243,7 +243,7 @@ def test_two_versions_and_no_baseline_set(workspace: RunStore, monkeypatch: pyte
     assert at.caption[0].value.startswith(
         "Marks: against the baseline, old, the oldest version with this metric"
     )
-    assert headline(at) == "new is worse than old: pass rate −0.92, faithfulness −0.50"
+    assert headline(at) == "new is worse than old: pass rate −92 points, faithfulness −0.50"
     table = at.dataframe[0].value
     assert table["Version"].tolist() == ["new", "old"]
     assert table["Verdict"].tolist() == ["▼ worse", "baseline"]

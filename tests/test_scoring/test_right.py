@@ -58,11 +58,11 @@ def test_answers_and_references_alone_are_measured_by_their_words(workspace: Run
     assert stages == ["wrong", "wrong", "refused"]
     assert (found.answers.enough, found.answers.by_text) == (True, 8)
     assert right_by_text_sentence(found) == (
-        "6 of 9 answers are right by their words, an estimate; 1 refused; the words of 1 more do not decide."
+        "6 of 9 answers are right by their words (an estimate); 1 refused; the words of 1 more do not decide."
     )
     assert "refused a question that has an answer" in stage_evidence(found, {"row": 8})
     headline = diagnosis_headline("run", found, ())
-    assert headline.statement == "run: 3 of 9 answers are not what the reference says, 1 refused"
+    assert headline.statement == "run: 3 of 9 answers do not match the reference, 1 refused"
     assert "at which stage" in headline.detail
     sample = {"row": 6}
     assert stage_evidence(found, sample).endswith("estimated from its words")

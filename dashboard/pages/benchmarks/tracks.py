@@ -283,7 +283,7 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
             show_table(explained_table(explained_gaps(gaps, conditions, table, against), against))
 
     explained = ", and what they explain" if unlike else ""
-    draw_folded(f"Conditions of both: {alike}{explained}", "published_conditions", draw_conditions)
+    draw_folded(f"Test conditions: {alike}{explained}", "published_conditions", draw_conditions)
 
 
 def _all_rows(

@@ -97,7 +97,7 @@ def case_list(page: CasePage, diagnosis: Diagnosis, current: int | None) -> None
         },
         alt=f"Cases that the filters keep, {page.total:,} in all",
     )
-    facts("C context, F faithfulness, R relevancy; line: threshold; dashed: not measured")
+    facts("C = context, F = faithfulness, R = relevancy. Line: threshold. Dashed: not measured.")
 
 
 def _list_row(case: dict[str, Any], diagnosis: Diagnosis, tokens: Tokens) -> dict[str, object]:

@@ -19,7 +19,7 @@ name = view.store.names()[view.run.run_id]
 summaries = suites_in(view.scored(view.run))
 if not summaries:
     open_page(no_checks_headline(name), meta=run_facts(view))
-    example_section("checks", partial(import_form, view), "Begin with a table of checks")
+    example_section("checks", partial(import_form, view), "Start from a table of checks")
     st.stop()
 
 changes = changes_since(view)

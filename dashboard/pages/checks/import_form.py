@@ -22,7 +22,7 @@ def import_form(view: View) -> None:
     with st.form("checks_form", border=False):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             upload = st.file_uploader(
-                "A file with columns expected_X and actual_X, for X such as route, tool or filter",
+                "File with pairs of columns, such as expected_route and actual_route",
                 ["csv", "jsonl", "json", "parquet"],
                 key="checks_file",
                 width="stretch",

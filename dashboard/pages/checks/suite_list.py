@@ -59,7 +59,7 @@ def suite_list(
             st.html(scale_row(_row(summary, changes.get(summary.key), base_name)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            f"0 to 100 %; tick: needed; bar: 95 %{'; diamond: ' if changes else ''}{_plain(base_name)}"
+            f"0–100 %; tick: target; bar: 95 % interval{'; diamond: ' if changes else ''}{_plain(base_name)}"
         )
         if len(summaries) > MOST_SUITES:
             _other_suites(by_key, chosen)

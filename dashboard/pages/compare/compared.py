@@ -357,7 +357,9 @@ def _forest(compared: Compared) -> None:
             f"{len(compared.drawn)} of {count(len(compared.versions), 'version')}, all in Leaderboard"
         )
     if len(compared.drawn_metrics) < metrics:
-        parts.append(f"{len(compared.drawn_metrics)} of {count(metrics, 'metric')}, all in Numbers")
+        parts.append(
+            f"{len(compared.drawn_metrics)} of {count(metrics, 'metric')}; all of them under Numbers"
+        )
     st.html(forest_legend([compared.names[run_id] for run_id in compared.drawn], tokens, "; ".join(parts)))
 
 

@@ -74,7 +74,7 @@ def oracle_gap_section(view: View) -> None:
     else:
         st.caption(
             "Retrieval errors and generation errors cannot be separated: that needs a run of the same "
-            "questions answered from the gold documents, and this run names no gold."
+            "questions answered from the gold documents, and this run records no gold."
         )
 
 

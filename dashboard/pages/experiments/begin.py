@@ -78,7 +78,7 @@ def begin_form(view: View) -> None:
             st.text_input(
                 "Name of the system", key="experiment_name", placeholder="as you call it", width=200
             )
-            st.number_input("Most questions", 1, 10_000, 50, key="experiment_limit", width=140)
+            st.number_input("Maximum questions", 1, 10_000, 50, key="experiment_limit", width=140)
             submitted = st.form_submit_button("Start", icon=":material/play_arrow:")
     st.caption(
         "Every arm asks the same questions. Your system gets `question` and `contexts` as JSON and answers "

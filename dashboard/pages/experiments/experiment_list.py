@@ -49,7 +49,7 @@ def experiment_list(
             )
             st.html(scale_row(_row(summaries[key], effects[key])))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("points of quality, −100 to +50; dotted: no change; bar: 95 %; hollow: not shown")
+        st.caption("points, −100 to +50; dotted: no change; bar: 95 % interval; hollow: could be chance")
         others = [entry for entry in listed if entry.experiment_id not in summaries]
         if others:
             _older(others)

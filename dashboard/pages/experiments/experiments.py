@@ -26,7 +26,7 @@ view = current_view()
 listed = project_experiments(view)
 if not listed:
     open_page(no_experiment())
-    example_section("experiments", partial(begin_form, view), "Begin: ask a system, with one thing changed")
+    example_section("experiments", partial(begin_form, view), "Start: ask a system with one thing changed")
     running_experiments(view.store)
     elsewhere(view)
     st.stop()

@@ -169,7 +169,7 @@ def _agreement(
         figure = confusion_matrix(
             counts,
             (answer_words(ratings.key), DEGREES),
-            (f"human: {ratings.title}", metric.title),
+            (f"{ratings.by}: {ratings.title}", metric.title),
             [confusion_cohort(cell, ratings.key, metric, thresholds) for cell in CELLS],
             st.context.theme.type == "dark",
         )
@@ -197,7 +197,7 @@ def _case_buttons(
                 by_human, by_metric = cell.split("-")
                 label, degree = answer_words(ratings.key)[by_human == "no"], DEGREES[by_metric == "no"]
                 cases = int(calibration.labels.cell(cell).sum())
-                title = f"human: {label}, metric: {degree} ({cases:,})"
+                title = f"{ratings.by}: {label}, metric: {degree} ({cases:,})"
                 if st.button(title, key=f"cell_{cell}", disabled=not cases, width="stretch"):
                     open_cases(cohort=confusion_cohort(cell, ratings.key, metric, thresholds))
 

@@ -276,9 +276,7 @@ def step_section(run: Run, view: View, k: int) -> None:
         if step == "candidates" and not reach.has_candidates:
             why = "the run records no candidates"
             if (view.scored(run).stage_features["has_candidates"] == 1).any():
-                why = (
-                    "the gold is text, and candidates are ranked here by document; Triage counts them by text"
-                )
+                why = "not available: candidates have no text positions (Triage matches them by their text)"
             st.markdown(f"**{titles[step]}**  \n:gray[– {why}]")
             continue
         parts.append((n, colours[step]))
@@ -342,7 +340,7 @@ def list_facts(lists: RankedLists, k: int) -> list[str]:
     lengths = list_lengths(lists)
     short, low, high = int((lengths < k).sum()), int(np.min(lengths)), int(np.max(lengths))
     return [
-        f"lists have {'' if low == high else f'{low:,} to '}{count(high, 'document')}",
+        f"{'' if low == high else f'{low:,} to '}{count(high, 'document')} retrieved per question",
         f"{short:,} of {count(len(lengths), 'list')} shorter than {k}" if short else "",
     ]
 

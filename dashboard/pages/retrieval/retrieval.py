@@ -35,7 +35,7 @@ if lists is None or not len(list_lengths(lists)):
     asks_gold = lists is not None
     open_page(no_gold_headline(name, findings, asks_gold), meta=run_facts(view))
     if has_context_quality(view):
-        st.markdown("### The context beyond relevance")
+        st.markdown("### Context quality beyond relevance")
         context_section(view)
     bundled_example("musique", "", "scores retrieval against gold paragraphs")
     st.stop()

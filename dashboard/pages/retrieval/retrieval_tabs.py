@@ -53,7 +53,7 @@ SHOWN = tuple(
 )
 BY_MODEL = (
     "Estimated by comparing words. `ragtriage score RUN --embedding MODEL --nli MODEL` adds the same kind of "
-    "metrics from an embedding and an NLI model. Diversity is not a virtue by itself: noise raises it."
+    "metrics from an embedding and an NLI model. More diversity is not better by itself: noise raises it too."
 )
 
 

@@ -92,7 +92,7 @@ def strip_chart(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest
 def strip_legend(everywhere: bool) -> None:
     """Write how the dots of the chart are read."""
     facts(
-        "one dot a run: ● 30 questions or more, ○ fewer, amber: a check warns",
+        "one dot per run: ● 30 questions or more, ○ fewer, amber: has warnings",
         "projects ask different questions: do not rank them against each other" if everywhere else "",
     )
 

@@ -44,9 +44,16 @@ from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import SHARES, GateResult, allowed_loss
-from ragtriage.metrics.gates.wording import GOOD_SHARE, guardrail_value, subject_of
+from ragtriage.metrics.gates.wording import (
+    GOOD_SHARE,
+    change_interval,
+    change_text,
+    guardrail_value,
+    level_text,
+    subject_of,
+)
 from ragtriage.metrics.metric_registry import bounds_of, declared
-from ragtriage.metrics.number_text import MINUS, count, interval_text, number, percent, signed
+from ragtriage.metrics.number_text import MINUS, count, number, percent
 from ragtriage.metrics.sanity.rule import Finding
 
 MOST_GATES, MOST_CHANGES, MOST_STEPS = 7, 6, 3
@@ -82,13 +89,17 @@ def fix_list(view: View, diagnosis: Diagnosis, report: GateReport | None) -> Non
 def _step_row(step: NextStep) -> FixRow:
     """Return a step that repairs no stage: what to do and why, without a bar."""
     words = step_words(step)
-    return FixRow(words.what, words.brief, 0.0, 0.0, THEMES[current_theme()].stages["unexplained"], words.why)
+    return FixRow(
+        words.what, words.outlook, 0.0, 0.0, THEMES[current_theme()].stages["unexplained"], words.why
+    )
 
 
 def _fix_row(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding], step: NextStep) -> FixRow:
     stage, unexplained = STAGES[stage_code(entry.key)], entry.key == UNEXPLAINED
     words = step_words(step)
-    bound = f"{words.brief}; {entry.bound} {percent(entry.pass_rate_if_perfect)}"
+    most = f"{entry.bound} {percent(entry.pass_rate_if_perfect)}"
+    takes = f" Takes {step.effort}." if step.effort else ""
+    bound = f"{capital(f'{words.likely} ({most})' if words.likely else f'{most} pass')}.{takes}"
     explained = (
         f"If this stage were perfect, {entry.bound} {percent(entry.pass_rate_if_perfect)} would pass (now "
         f"{percent(entry.pass_rate_now)}): an upper bound, since a repaired case may fail at a later stage."
@@ -96,7 +107,7 @@ def _fix_row(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding],
     caveat, advice = inference_caveat(diagnosis, entry), stage_advice(diagnosis, entry.key, findings)
     return FixRow(
         words.what,
-        "" if unexplained else bound.removeprefix("; "),
+        "" if unexplained else bound,
         entry.pass_rate_now,
         entry.pass_rate_if_perfect - entry.pass_rate_now,
         THEMES[current_theme()].stages[entry.owner],
@@ -236,7 +247,9 @@ def gate_value(result: GateResult) -> str:
         return guardrail_value(result.gate.metric, value)
     if value is not None and isfinite(value) and abs(value) >= LARGEST_WRITTEN:
         return f"{value:.0e}".replace("e+", "e").replace("-", MINUS)
-    return signed(value) if result.gate.kind == "regression" else number(value)
+    if result.gate.kind == "regression":
+        return change_text(result.gate.metric, value)
+    return number(value)
 
 
 def _ends(metric: str) -> tuple[float, float]:
@@ -283,15 +296,15 @@ def _change_row(comparison: Comparison, change: MetricDifference) -> ChangeRow:
     states: dict[str, State] = {"better": "good", "worse": "bad", "cannot tell": "cannot tell"}
     state, mark = states.get(change.verdict, "good"), OUTCOME_MARKS[change.verdict]
     difference = change.difference
-    written = percent if change.metric == GOOD_SHARE else number
     return ChangeRow(
         state,
         mark,
         outcome_text(change),
         metric_title(change.metric),
-        written(change.base),
-        written(change.other),
-        f"{signed(difference.difference)}, {interval_text(change.low, change.high)}, "
+        level_text(change.metric, change.base),
+        level_text(change.metric, change.other),
+        f"{change_text(change.metric, difference.difference)}, "
+        f"{change_interval(change.metric, change.low, change.high)}, "
         f"{correction_text(comparison, change)}, n = {count(difference.n_pairs, 'pair')}",
     )
 
@@ -305,7 +318,10 @@ def _change_foot(comparison: Comparison, report: GateReport | None) -> str:
     foot += [f"n = {count(next(iter(n)), 'question')}"] if len(n) == 1 else []
     foot += ["means over the pairs that both runs scored"] if compared else []
     if report is not None and report.baseline.run is not None:
-        foot.append(f"{report.n_repaired:,} repaired")
+        foot.append(
+            f"{count(report.n_repaired, 'question')} newly {'passes' if report.n_repaired == 1 else 'pass'}"
+        )
+    foot += ["▲ better, ≥ no worse, ▼ worse, · cannot tell"] if compared else []
     return " · ".join(foot)
 
 

@@ -232,7 +232,7 @@ def _context_counts(sample: Mapping[str, Any], highlights: CaseHighlights) -> st
     if sample["relevant_spans"]:
         with_gold = len(highlights.gold_text)
         return f"Context: {of}, {f'gold text in {with_gold}' if with_gold else 'no gold text'}"
-    return f"Context: {of}, no gold named"
+    return f"Context: {of}, no gold recorded"
 
 
 def _excerpt(text: str, spans: Spans) -> list[_Segment]:

@@ -161,7 +161,7 @@ def _step(step: NextStep) -> Step:
     return Step(
         shorten(words.what, LONGEST_TITLE),
         shorten(words.why, LONGEST_DETAIL),
-        "\n".join(filter(None, [concerns, words.brief.rpartition("; ")[0], takes])),
+        "\n".join(filter(None, [concerns, capital(words.likely), takes])),
     )
 
 

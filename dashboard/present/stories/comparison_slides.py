@@ -36,9 +36,9 @@ from ragtriage.data.comparison.question_changes import newly_failing
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of, row_of
 from ragtriage.data.diagnosis.doubts import case_doubts
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
-from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.gates.wording import GOOD_SHARE, change_text
 from ragtriage.metrics.metric_registry import declared, title_of
-from ragtriage.metrics.number_text import count, interval_text, number, signed
+from ragtriage.metrics.number_text import count, interval_text, number
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.statistics.max_t import Outcome
 
@@ -107,6 +107,10 @@ def _value(row: MetricDifference) -> float:
     return row.difference.difference
 
 
+def _moved(row: MetricDifference) -> str:
+    return f"{in_sentence(_title(row.metric))} {change_text(row.metric, _value(row))}"
+
+
 def _on_scale(row: MetricDifference) -> bool:
     """Return whether a metric runs from 0 to 1, so that it shares an axis with the others."""
     metric = declared(row.metric)
@@ -122,7 +126,7 @@ def _difference(row: MetricDifference) -> Difference:
 
 def _sentence(paired: Sequence[MetricDifference], base: str) -> str:
     moved = "; ".join(
-        f"{capital(_title(row.metric))} {signed(_value(row))} "
+        f"{capital(_moved(row))} "
         f"({interval_text(row.low, row.high)}, n = {count(row.difference.n_pairs, 'pair')}), {row.verdict}"
         for row in paired
         if row.verdict in ("better", "worse")
@@ -134,7 +138,7 @@ def _sentence(paired: Sequence[MetricDifference], base: str) -> str:
     if held is None or not statement:
         hidden = "" if held is None else f" {hidden_loss(held)}"
         return f"Against {base}: no significant difference.{hidden}".rstrip()
-    return f"{capital(statement)}: {_title(held.metric)} {signed(_value(held))}, {bound_text(held)}."
+    return f"{capital(statement)}: {_moved(held)}, {bound_text(held)}."
 
 
 def _remarks(view: StoryView, paired: Sequence[MetricDifference], base: str) -> list[Remark]:
@@ -171,11 +175,14 @@ def broken_and_repaired(view: StoryView) -> str:
     if not flips.compared:
         return ""
     broke = f"{len(flips.question_ids) or 'none'} of {count(flips.compared, 'question')} broke"
-    return capital(f"{broke}, {flips.repaired or 'none'} repaired.")
+    return capital(f"{broke}, {flips.repaired or 'none'} newly pass.")
 
 
 def _named(rows: Sequence[MetricDifference]) -> str:
-    moved = [f"{in_sentence(_title(row.metric))} {signed(_value(row))}" for row in rows[:MOST_NAMED]]
+    moved = [
+        f"{in_sentence(_title(row.metric))} {change_text(row.metric, _value(row))}"
+        for row in rows[:MOST_NAMED]
+    ]
     more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
     return f"{capital(', '.join(moved))}{more}."
 

@@ -19,9 +19,9 @@ from ragtriage.dashboard.wording.gates import rule_texts, state_text
 from ragtriage.data.comparison.compare import MetricDifference, Side, metric_sides
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
-from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS
+from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS, change_text
 from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
-from ragtriage.metrics.number_text import count, number, percent, points, signed
+from ragtriage.metrics.number_text import count, number, percent
 from ragtriage.metrics.result_table import Number, ResultTable, ends_of
 
 HEADLINE = (
@@ -228,9 +228,7 @@ def _change(name: str, bar: MetricBar, paired: MetricDifference | Side, base: st
     if paired.difference.n_pairs == bar.n:
         return f"{base} {percent(paired.base) if rate else number(paired.base)}"
     difference = paired.difference.difference
-    if not rate:
-        return f"{signed(difference)} vs {base}"
-    return f"{points(difference)} vs {base}"
+    return f"{change_text(name, difference)} vs {base}"
 
 
 def _state(result: GateResult) -> tuple[State, str]:
