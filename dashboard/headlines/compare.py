@@ -289,7 +289,7 @@ def _outcome_text(outcome: _Outcome, base: str) -> str:
         return ""
     text = f"{'better' if better else 'worse'} than {base}"
     primary = next((row for row in outcome.open if row.primary), None)
-    return f"{text}, though not in {in_sentence(gain_title(primary.metric))}" if primary else text
+    return f"{text}, though not in {in_sentence(title_of(primary.metric))}" if primary else text
 
 
 def _listed(names: Sequence[str]) -> str:
