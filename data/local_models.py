@@ -149,14 +149,14 @@ WINDOW = 400  # words of a passage that the model reads at once
 MOST_CLAIMS, MOST_WINDOWS = 100, 200
 
 
-def windows(text: str, size: int = WINDOW) -> list[str]:
-    """Cut a passage into windows of about `size` words that overlap by half."""
+def windows(text: str) -> list[str]:
+    """Cut a passage into windows of about WINDOW words that overlap by half."""
     words = text.split()
-    if len(words) <= size:
+    if len(words) <= WINDOW:
         return [text] if words else []
-    step = size // 2
+    step = WINDOW // 2
     starts = range(0, len(words) - step, step)
-    return [" ".join(words[start : start + size]) for start in starts]
+    return [" ".join(words[start : start + WINDOW]) for start in starts]
 
 
 def nli_result(sample: Mapping[str, Any], model: NliModel, threshold: float = THRESHOLD) -> TaskResult:

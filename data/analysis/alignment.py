@@ -27,6 +27,7 @@ from ragtriage.metrics.statistics.intervals import Interval, interval, question_
 
 ALERT = 0.30  # above this share of ignored first documents the gate warns
 DEEPEST = 20  # ranks that a chart shows at most
+GRID_RANKS = 10  # ranks that the grid of used documents shows at most
 LENGTHS = ("under 300", "300 to 799", "800 to 1,999", "2,000 or more")
 _LENGTH_EDGES = (300, 800, 2000)
 GOLD_RANK_BANDS = ("1", "2", "3", "4", "5", "6 to 10", "deeper", "none")
@@ -257,11 +258,11 @@ def gold_group(context_use: RunContextUse) -> IntArray:
     return np.select([np.isnan(rank), rank == 1, np.isinf(rank)], [3, 0, 2], 1)
 
 
-def use_grid(scored: ScoredRun, context_use: RunContextUse, source: str, deepest: int = 10) -> UseGrid:
-    """Return which ranks the answers of one source use, at most as many ranks as wanted."""
+def use_grid(scored: ScoredRun, context_use: RunContextUse, source: str) -> UseGrid:
+    """Return which ranks the answers of one source use, GRID_RANKS at most."""
     use, group = context_use.use, gold_group(context_use)
     rows = np.flatnonzero(context_use.answered & (context_use.source == source))
-    width = int(min(deepest, use.documents[rows].max(initial=1)))
+    width = int(min(GRID_RANKS, use.documents[rows].max(initial=1)))
     used = use.used[rows, :width]
     order = np.lexsort((*(~used[:, ::-1]).T, group[rows]))
     rows, used = rows[order], used[order]

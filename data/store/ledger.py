@@ -120,21 +120,18 @@ class Ledger:
         if read_only():
             return frozen_ledger(self.path, self._prepare, len(_migrations()))
         try:
-            return self._connect_to_write()
+            Workspace(self.path.parent).create_file(self.path)
+            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+            try:
+                self._prepare(connection)
+            except (sqlite3.Error, WorkspaceError):
+                connection.close()
+                raise
+            return connection
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF not in UNWRITABLE:
                 raise
         return frozen_ledger(self.path, self._prepare, len(_migrations()))
-
-    def _connect_to_write(self) -> sqlite3.Connection:
-        Workspace(self.path.parent).create_file(self.path)
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            self._prepare(connection)
-        except (sqlite3.Error, WorkspaceError):
-            connection.close()
-            raise
-        return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()

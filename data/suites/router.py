@@ -363,7 +363,17 @@ class RouterFindings:
                 for route, figures in self.added.items()
             },
             "refusals": self.refusals,
-            "quality": None if self.quality is None else _quality_dict(self.quality),
+            "quality": None
+            if self.quality is None
+            else {
+                "weak": self.quality.weak,
+                "strong": self.quality.strong,
+                "means": {name: rate_values(mean) for name, mean in self.quality.means.items()},
+                "gap_recovered": {name: _known(value) for name, value in self.quality.recovered.items()},
+                "oracle_share_strong": _known(self.quality.oracle),
+                "n": self.quality.oracle_n,
+                "agrees_with_oracle": _known(self.quality.agrees),
+            },
         }
 
 
@@ -447,18 +457,6 @@ def _added_dict(added: Added) -> dict[str, Any]:
         "median": added.median,
         "n_costly": added.n_costly,
         "n_cheap": added.n_cheap,
-    }
-
-
-def _quality_dict(quality: RouteQuality) -> dict[str, Any]:
-    return {
-        "weak": quality.weak,
-        "strong": quality.strong,
-        "means": {name: rate_values(mean) for name, mean in quality.means.items()},
-        "gap_recovered": {name: _known(value) for name, value in quality.recovered.items()},
-        "oracle_share_strong": _known(quality.oracle),
-        "n": quality.oracle_n,
-        "agrees_with_oracle": _known(quality.agrees),
     }
 
 

@@ -176,12 +176,11 @@ def _normal(means: FloatArray, codes: IntArray, size: int, bounds: tuple[float, 
     ]
 
 
-def suggested_k(curve: FloatArray, least_gain: float = LEAST_GAIN) -> int:
-    """Return the smallest k beyond which no longer list gains `least_gain` per document on average.
+def suggested_k(curve: FloatArray) -> int:
+    """Return the smallest k beyond which no longer list gains LEAST_GAIN per document on average.
 
     Args:
         curve: (K,) mean of a metric that does not fall with k, at k = 1..K; NaN where not measured.
-        least_gain: per document, on the metric's scale.
 
     Raises:
         MetricsError: the curve is empty or not measured.
@@ -190,7 +189,7 @@ def suggested_k(curve: FloatArray, least_gain: float = LEAST_GAIN) -> int:
         raise MetricsError("a suggested k needs a curve without gaps")
     for k in range(1, len(curve)):
         gains = (curve[k:] - curve[k - 1]) / np.arange(1, len(curve) - k + 1)
-        if gains.max() < least_gain:
+        if gains.max() < LEAST_GAIN:
             return k
     return len(curve)
 

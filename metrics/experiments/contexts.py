@@ -82,13 +82,12 @@ def quadratic_fit(ranks: Sequence[float], means: Sequence[float] | FloatArray) -
     return Quadratic(constant, linear, square, vertex, bool(x.min() < vertex < x.max()))
 
 
-def position_effect(ranks: Sequence[int], values: FloatArray, seed: int = 0) -> PositionEffect:
+def position_effect(ranks: Sequence[int], values: FloatArray) -> PositionEffect:
     """Return what the place of the gold document does to quality.
 
     Args:
         ranks: (c,) ranks of the gold document, rising, three or more.
         values: (q, c) quality of each question at each rank, NaN where not measured.
-        seed: of permutations and drawn signs.
 
     Raises:
         MetricsError: there are fewer than three ranks, or as many columns as ranks are missing.
@@ -100,11 +99,11 @@ def position_effect(ranks: Sequence[int], values: FloatArray, seed: int = 0) -> 
     means = tuple(mean_over_questions(values[:, at]) for at in range(len(ranks)))
     last = len(ranks) - 1
     inner = list(range(1, last))
-    test = cochran_q(values, seed)
-    pairs = tuple(pair_tests(values, [0, last], inner, seed))
-    ends = pair_tests(values, [0], [last], seed)[0]
+    test = cochran_q(values)
+    pairs = tuple(pair_tests(values, [0, last], inner))
+    ends = pair_tests(values, [0], [last])[0]
     questions = np.arange(len(full), dtype=np.int64)
-    contrast = paired(full[:, [0, last]].mean(axis=1), full[:, inner].mean(axis=1), questions, seed)
+    contrast = paired(full[:, [0, last]].mean(axis=1), full[:, inner].mean(axis=1), questions)
     shown = full.mean(axis=0) if len(full) else np.full(len(ranks), np.nan)
     verdict = _position_verdict(test, pairs, ends, last)
     return PositionEffect(
@@ -164,13 +163,12 @@ class NoiseEffect:
     from_level: float  # the lowest level that is worse; NaN where none is
 
 
-def noise_effect(levels: Sequence[float], values: FloatArray, seed: int = 0) -> NoiseEffect:
+def noise_effect(levels: Sequence[float], values: FloatArray) -> NoiseEffect:
     """Return what the share of noise does to quality, paired on the question.
 
     Args:
         levels: (c,) shares of noise, rising, two or more.
         values: (q, c) quality of each question at each level, NaN where not measured.
-        seed: of permutations and drawn signs.
 
     Raises:
         MetricsError: there are fewer than two levels, or the columns are not theirs.
@@ -178,8 +176,8 @@ def noise_effect(levels: Sequence[float], values: FloatArray, seed: int = 0) -> 
     if len(levels) < 2 or values.shape[1:] != (len(levels),):
         raise MetricsError(f"noise_effect takes 2 or more levels with a column each, not {values.shape}")
     means = tuple(mean_over_questions(values[:, at]) for at in range(len(levels)))
-    test = cochran_q(values, seed)
-    pairs = tuple(pair_tests(values, [0], list(range(1, len(levels))), seed))
+    test = cochran_q(values)
+    pairs = tuple(pair_tests(values, [0], list(range(1, len(levels)))))
     lower = [pair for pair in pairs if pair.adjusted_p < SIGNIFICANCE and pair.difference < 0]
     higher = [pair for pair in pairs if pair.adjusted_p < SIGNIFICANCE and pair.difference > 0]
     start = float(levels[lower[0].second]) if lower else float("nan")
@@ -234,13 +232,12 @@ class SourceEffect:
     n: int  # questions
 
 
-def source_effect(values: FloatArray, seed: int = 0) -> SourceEffect:
+def source_effect(values: FloatArray) -> SourceEffect:
     """Return what each source is good for, paired on the question.
 
     Args:
         values: (q, 3) quality with the document alone, the state alone and both, NaN where not measured; a
             question counts where all three are.
-        seed: of drawn signs.
 
     Raises:
         MetricsError: there are not three columns.
@@ -249,7 +246,7 @@ def source_effect(values: FloatArray, seed: int = 0) -> SourceEffect:
         raise MetricsError(f"source_effect takes (questions, 3) values, not {values.shape}")
     full = values[np.isfinite(values).all(axis=1)]
     document, state, both = (mean_over_questions(full[:, at]) for at in (DOCUMENT, STATE, BOTH))
-    without_state, without_document = pair_tests(full, [BOTH], [DOCUMENT, STATE], seed)
+    without_state, without_document = pair_tests(full, [BOTH], [DOCUMENT, STATE])
     kinds = np.array(needs_of(full))
     needs = {need: mean_over_questions((kinds == need).astype(np.float64)) for need in NEEDS}
     return SourceEffect(

@@ -294,17 +294,12 @@ def corrected_mean(
     if not np.isfinite([ppi.estimate, ppi.low, ppi.high]).all():
         return None
     mean, low, high = (float(np.clip(value, *bounds)) for value in (ppi.estimate, ppi.low, ppi.high))
-    by_question = _influence(found)
-    raw = float(values[np.isfinite(values)].mean())
-    return CorrectedMean(mean, low, high, raw, ppi.n_labelled, "ppi", by_question)
-
-
-def _influence(found: QuestionPpi) -> FloatArray:
-    """(q,) values whose mean is the estimate: of n labelled and N other questions each part by its share."""
     n, others, tuning = found.ppi.n_labelled, found.ppi.n_unlabelled, found.ppi.tuning
     corrected = (found.labels - tuning * found.beside) * (n + others) / n
     judged = tuning * found.values * (n + others) / max(others, 1)
-    return np.where(np.isfinite(found.labels), corrected, judged)
+    by_question = np.where(np.isfinite(found.labels), corrected, judged)
+    raw = float(values[np.isfinite(values)].mean())
+    return CorrectedMean(mean, low, high, raw, ppi.n_labelled, "ppi", by_question)
 
 
 def corrected_share(

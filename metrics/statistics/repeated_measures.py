@@ -65,7 +65,7 @@ def _term(half: float, power: float) -> float:
     return math.exp(power * math.log(half) - half - math.lgamma(power + 1))
 
 
-def cochran_q(values: FloatArray, seed: int = 0) -> ConditionTest:
+def cochran_q(values: FloatArray) -> ConditionTest:
     """Test whether the condition matters, paired on the question.
 
     With T_j the passes under condition j, u_i those of question i, and c conditions,
@@ -76,7 +76,6 @@ def cochran_q(values: FloatArray, seed: int = 0) -> ConditionTest:
     Args:
         values: (q, c) value of each question under each condition, NaN where not measured; such a question
             is left out.
-        seed: of the permutations.
 
     Raises:
         MetricsError: there are fewer than two conditions.
@@ -98,7 +97,7 @@ def cochran_q(values: FloatArray, seed: int = 0) -> ConditionTest:
     if binary and len(varying) * conditions >= _ENOUGH_CELLS:
         p, method = chi_square_tail(statistic, conditions - 1), "Cochran's Q"
     else:
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
         hits = sum(_statistic(rng.permuted(varying, axis=1)) >= statistic - _ROUNDING for _ in range(FLIPS))
         p = (hits + 1) / (FLIPS + 1)
         method = "Cochran's Q, permuted" if binary else "permuted within questions"
@@ -115,18 +114,17 @@ def _statistic(values: FloatArray) -> float:
     return float((values.shape[1] - 1) * ((sums - sums.mean()) ** 2).sum() / within)
 
 
-def pair_tests(values: FloatArray, firsts: list[int], seconds: list[int], seed: int = 0) -> list[PairTest]:
+def pair_tests(values: FloatArray, firsts: list[int], seconds: list[int]) -> list[PairTest]:
     """Test every pair of a first and a second condition, with Holm's correction over all of them.
 
     Args:
         values: (q, c) value of each question under each condition, NaN where not measured.
         firsts: conditions on one side.
         seconds: conditions on the other.
-        seed: of drawn signs.
     """
     pairs = [(first, second) for first, second in product(firsts, seconds) if first != second]
     questions = np.arange(len(values), dtype=np.int64)
-    tests = [paired(values[:, a], values[:, b], questions, seed) for a, b in pairs]
+    tests = [paired(values[:, a], values[:, b], questions) for a, b in pairs]
     p_values = [_p(values[:, a], values[:, b], test.p) for (a, b), test in zip(pairs, tests, strict=True)]
     adjusted = holm(p_values)
     return [

@@ -43,15 +43,11 @@ def plain(value: Any, depth: int = 0) -> Any:
         scored = _with_score(value) if isinstance(value, tuple) and len(value) == 2 else None
         return [plain(item, depth + 1) for item in value] if scored is None else scored
     if type(value).__module__.partition(".")[0] in {"numpy", "pandas"}:
-        return _of_an_array(value, depth)
+        if hasattr(value, "tolist"):
+            return plain(value.tolist(), depth + 1) if getattr(value, "ndim", 0) else value.tolist()
+        return None if type(value).__name__ in {"NAType", "NaTType"} else str(value)
     fields = framework_fields(value)
     return value if fields is None else plain(fields, depth + 1)
-
-
-def _of_an_array(value: Any, depth: int) -> Any:
-    if hasattr(value, "tolist"):
-        return plain(value.tolist(), depth + 1) if getattr(value, "ndim", 0) else value.tolist()
-    return None if type(value).__name__ in {"NAType", "NaTType"} else str(value)
 
 
 def _with_score(pair: tuple[Any, ...]) -> dict[str, Any] | None:
