@@ -31,7 +31,7 @@ def _samples(
         {
             "question_id": f"q{at:03d}",
             "question": f"Question {at}?",
-            "answer": "An answer.",
+            "answer": f"Answer {at}.",
             "tags": {"language": "en" if at < N // 2 else "fi"},
             "latency_ms": latency * (1 + 0.3 * float(rng.random())),
             "cost_usd": cost * (1 + 0.3 * float(rng.random())),
