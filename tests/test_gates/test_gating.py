@@ -593,7 +593,7 @@ def test_triage_gives_the_verdict_of_the_gate(demo: RunStore, monkeypatch: pytes
         table = next(one.value for one in app.dataframe if "Verdict" in one.value.columns)
         assert list(table["Verdict"]) == [VERDICT_WORDS[one.verdict] for one in report.results]
         assert headline(app) == report_headline(report).statement
-        assert "judged at the usual" in _said(app), "a moved cut-off does not move the gates"
+        assert "Judged at the usual" in _said(app), "a moved cut-off does not move the gates"
 
 
 def test_newly_failing_cases_lead_to_the_cases_page(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
