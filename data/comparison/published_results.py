@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ragtriage.data.comparison.compared_metrics import by_words
 from ragtriage.data.diagnosis.run_checks import uncomputed_metrics
 from ragtriage.data.errors import DataError, InputError
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -240,12 +241,15 @@ def band_scale(workspace: Workspace, key: str = "") -> BandScale:
 def interpretations(
     scored: ScoredRun, summaries: Mapping[str, MetricSummary], scale: BandScale
 ) -> dict[str, Interpretation]:
-    """Return what each mean of a run says; no band for values that look uncomputed."""
+    """Return what each mean of a run says; no band for estimates from words and what looks uncomputed."""
     doubted = uncomputed_metrics(scored)
-    return {name: _interpret(name, summary, scale, name in doubted) for name, summary in summaries.items()}
+    return {
+        name: _interpret(name, summary, None if by_words(scored, name) else scale, name in doubted)
+        for name, summary in summaries.items()
+    }
 
 
-def _interpret(name: str, summary: MetricSummary, scale: BandScale, doubted: bool) -> Interpretation:
+def _interpret(name: str, summary: MetricSummary, scale: BandScale | None, doubted: bool) -> Interpretation:
     metric, title = declared(name), title_of(name)
     title = title if title[1:2].isupper() else title[:1].upper() + title[1:]
     if metric is None:
@@ -259,5 +263,5 @@ def _interpret(name: str, summary: MetricSummary, scale: BandScale, doubted: boo
     if doubted:
         sentence = f"{title} is 0 throughout and was probably not computed, so it has no band."
         return Interpretation(None, False, sentence, metric.meaning)
-    bands = scale.of(metric)
+    bands = None if scale is None else scale.of(metric)
     return interpret(metric, title, summary.mean, summary.low, summary.high, summary.n_scored, bands)

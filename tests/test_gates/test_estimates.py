@@ -9,6 +9,7 @@ import pytest
 from ragtriage.dashboard.headlines.compare import pair_headline
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.data.api import add_run, comparisons_with, gate
+from ragtriage.data.comparison.published_results import band_scale, interpretations
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
 
@@ -70,6 +71,13 @@ def test_an_estimate_from_words_leaves_a_gate_open(workspace: RunStore, kind: st
     assert result.sentence.endswith(f"not measured; {OPEN}.")
     assert (report.conclusion().state, report.exit_code()) == ("not_checked", 3)
     assert [step.kind for step in report.conclusion().next_steps if step.kind == "gates"] == []
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_an_estimate_from_words_has_no_band(workspace: RunStore, recorded: bool) -> None:
+    run = add_run(_samples(50, recorded), "V1", "shop", str(workspace.workspace.root))
+    found = interpretations(workspace.scored(run), workspace.summary(run), band_scale(workspace.workspace))
+    assert found["ignored_top_ranked"].standing == ("needs work (production targets)" if recorded else "")
 
 
 def test_the_bundled_gates_decide_nothing_by_words(workspace: RunStore) -> None:
