@@ -63,7 +63,7 @@ def test_trend_runs_and_compare_say_it(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="challenge", metric="faithfulness")
-    app.run().switch_page("trend/trend.py").run()
+    app.switch_page("trend/trend.py").run()
     assert not app.exception
     assert any("part answered 38 of 99 questions" in str(one.value) for one in app.warning)
     table = app.dataframe[0].value.set_index("Version")

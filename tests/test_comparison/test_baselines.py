@@ -132,7 +132,6 @@ def test_a_version_without_samples_is_no_baseline(
 def _opened(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     at = AppTest.from_file(str(APP), default_timeout=60)
-    at.run()
     return at.switch_page("runs/runs.py").run()
 
 

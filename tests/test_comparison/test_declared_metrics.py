@@ -263,7 +263,6 @@ def test_runs_asks_for_the_direction_and_compare_follows(root: Path, monkeypatch
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", family="all")
-    app.run()
     app.switch_page("compare/compare.py").run()
     app.session_state["compare_tab"] = "Numbers"
     app.run()

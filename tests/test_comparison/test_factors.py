@@ -104,7 +104,6 @@ def test_an_effect_says_how_many_of_its_pairs_are_offered(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", baseline=first, versions=tuple(others))
-    app.run()
     app = app.switch_page("compare/compare.py").run()
     app.session_state["compare_tab"] = "Factors"
     app.run()

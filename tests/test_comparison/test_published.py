@@ -172,7 +172,6 @@ def test_a_broken_file_and_a_live_date_do_no_harm_on_the_page(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", against="own/mine:0")
-    app.run()
     app = app.switch_page("benchmarks/benchmarks.py").run()
     assert not app.exception
     assert ["bands" in str(one.value) for one in app.error] == [True]

@@ -75,7 +75,7 @@ def test_a_new_suite_is_shown(
     answer = run(capsys, workspace.workspace.root, "checks", "run", "--suite", "tone")
     assert "3 of 4 answers are polite." in answer.out
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
-    page = AppTest.from_file(str(APP), default_timeout=60).run().switch_page("checks/checks.py").run()
+    page = AppTest.from_file(str(APP), default_timeout=60).switch_page("checks/checks.py").run()
     assert "3 of 4 answers are polite." in page_text(page)
 
 
@@ -93,9 +93,7 @@ def test_a_new_experiment_is_run_and_shown(
     assert shown.startswith("Capitals: 0 points.")
     assert "in capitals" in shown
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
-    page = (
-        AppTest.from_file(str(APP), default_timeout=60).run().switch_page("experiments/experiments.py").run()
-    )
+    page = AppTest.from_file(str(APP), default_timeout=60).switch_page("experiments/experiments.py").run()
     assert "Capitals: 0 points" in page_text(page)
 
 

@@ -162,7 +162,7 @@ def test_the_page_asks_which_list_to_read(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(Workspace(tmp_path / "ws").create().root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["upload_path"] = str(file)
-    app.run().switch_page("runs/runs.py").run()
+    app.switch_page("runs/runs.py").run()
     assert any("lists of questions: choose the one to read" in each.value for each in app.caption)
     assert app.button(key="load").disabled
     app.selectbox(key=f"rows_{file}").select_index(1).run()

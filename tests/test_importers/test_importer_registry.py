@@ -48,15 +48,18 @@ def test_an_importer_is_found_by_its_key() -> None:
     assert importer_of("no_format") is None
 
 
-@pytest.mark.parametrize("path", [FIXTURES, *FILES], ids=lambda path: str(path.relative_to(FIXTURES.parent)))
-def test_what_recognises_a_file_is_asked_for_it(path: Path) -> None:
-    peek = Peek(InputFile.from_path(path))
-    try:
-        recognising = [key for key, importer in importers().items() if recognises(importer, peek)]
-        asked = [importer.key for importer in candidates(peek)]
-    except DataError:
-        return  # refused before any importer is asked
-    assert [key for key in asked if key in recognising] == recognising
+def test_what_recognises_a_file_is_asked_for_it() -> None:
+    recognised = 0
+    for path in (FIXTURES, *FILES):
+        peek = Peek(InputFile.from_path(path))
+        try:
+            recognising = [key for key, importer in importers().items() if recognises(importer, peek)]
+            asked = [importer.key for importer in candidates(peek)]
+        except DataError:
+            continue  # refused before any importer is asked
+        recognised += bool(recognising)
+        assert [key for key in asked if key in recognising] == recognising, path
+    assert recognised > 200
 
 
 def test_a_plain_file_loads_no_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

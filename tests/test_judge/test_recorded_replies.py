@@ -129,7 +129,6 @@ def test_the_judge_page_shows_the_recorded_set_and_says_where_it_is_from(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project=PROJECT, run=run.run_id)
-    app.run()
     app.switch_page("judge/judge.py").run()
     assert not app.exception
     assert any("recorded set: written by a Claude model" in str(one.value) for one in app.caption)

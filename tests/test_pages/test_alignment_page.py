@@ -257,7 +257,6 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **cho
     app.session_state["selection"] = Selection(**chosen)
     if tab:
         app.session_state["alignment_tab"] = tab
-    app.run()
     return app.switch_page("alignment/alignment.py").run()
 
 

@@ -44,7 +44,6 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, user: str = "", **ch
     app.session_state["selection"] = Selection(project="p", **chosen)
     if user:
         app.session_state["annotator_name"] = user
-    app.run()
     app.switch_page("cases/cases.py").run()
     assert not app.exception
     return app
@@ -132,7 +131,6 @@ def test_the_checks_page_leads_to_what_waits(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p")
-    app.run()
     app = app.switch_page("checks/checks.py").run()
     assert not app.exception
     text = page_text(app).replace("\\", "")

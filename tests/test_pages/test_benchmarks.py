@@ -281,8 +281,9 @@ def _open(store: RunStore, page: str, monkeypatch: pytest.MonkeyPatch, **chosen:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
-    app.run()
-    return app if page == "triage" else app.switch_page(f"{page}/{page}.py").run()
+    if page != "triage":
+        app.switch_page(f"{page}/{page}.py")
+    return app.run()
 
 
 def _tab(app: AppTest, title: str) -> AppTest:

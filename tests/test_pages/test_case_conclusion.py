@@ -59,7 +59,6 @@ def _open(root: Path, page: str, selection: Selection, monkeypatch: pytest.Monke
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = selection
-    app.run()
     app.switch_page(f"{page}/{page}.py").run()
     assert not app.exception
     return app

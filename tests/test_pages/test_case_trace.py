@@ -94,7 +94,6 @@ def test_the_page_shows_link_and_id(workspace: RunStore, monkeypatch: pytest.Mon
     for case in ("q1~0", "q2~0"):
         app = AppTest.from_file(str(APP), default_timeout=60)
         app.session_state["selection"] = Selection(project="p", run=run.run_id, case=case)
-        app.run()
         app.switch_page("cases/cases.py").run()
         assert not app.exception
         html = "".join(str(part.proto.body) for part in app.get("html"))

@@ -61,7 +61,6 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, user: str = "", **ch
     app.session_state["selection"] = Selection(project="p", **chosen)
     if user:
         app.session_state["annotator_name"] = user
-    app.run()
     app.switch_page("cases/cases.py").run()
     assert not app.exception
     return app

@@ -52,7 +52,6 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="towns", **chosen)
-    app.run()
     return app.switch_page("chunking/chunking.py").run()
 
 
@@ -90,7 +89,6 @@ def test_without_a_grid_the_page_says_how_to_get_one(demo: RunStore, monkeypatch
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="clapnq")
-    app.run()
     app.switch_page("chunking/chunking.py").run()
     assert not app.exception
     assert headline(app) == "Run a grid of sizes and overlaps"
@@ -301,7 +299,7 @@ def test_a_printed_grid_of_means_is_a_map_without_a_test(
     path.write_text(PRINTED, encoding="utf-8")
     add_file(str(path), workspace=str(workspace.workspace.root))
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
-    app = AppTest.from_file(str(APP), default_timeout=60).run().switch_page("chunking/chunking.py").run()
+    app = AppTest.from_file(str(APP), default_timeout=60).switch_page("chunking/chunking.py").run()
     assert not app.exception
     assert headline(app) == "Best mean: chunk_size 400, overlap 20"
     assert "no intervals and no test" in _words(app)

@@ -40,7 +40,6 @@ def _open(root: Path, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
-    app.run()
     return app.switch_page("compare/compare.py").run()
 
 

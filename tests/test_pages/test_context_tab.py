@@ -19,7 +19,6 @@ def _opened(store: RunStore, monkeypatch: pytest.MonkeyPatch, project: str) -> A
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project=project)
     app.session_state["retrieval_tab"] = "Context"
-    app.run()
     return app.switch_page("retrieval/retrieval.py").run()
 
 

@@ -42,7 +42,6 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **cho
     app.session_state["selection"] = Selection(project="p", **chosen)
     if tab:
         app.session_state["diagnosis_tab"] = tab
-    app.run()
     app.switch_page("diagnosis/diagnosis.py").run()
     assert not app.exception
     return app

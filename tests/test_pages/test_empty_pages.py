@@ -31,7 +31,6 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, page: str) -> AppTes
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=90)
     app.session_state["selection"] = Selection(project="p")
-    app.run()
     return app.switch_page(f"{page}/{page}.py").run()
 
 
@@ -141,7 +140,6 @@ def test_the_picture_of_the_judge_is_the_bundled_run(demo: RunStore, monkeypatch
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=90)
     app.session_state["selection"] = Selection(project=EXAMPLES["judge"].project)
-    app.run()
     app.switch_page("judge/judge.py").run()
     assert headline(app) == EXAMPLES["judge"].statement
     assert "0.79 [0.59, 0.88]" in page_text(app)

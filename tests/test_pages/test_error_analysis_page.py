@@ -401,7 +401,6 @@ def test_going_on_under_a_name_marks_a_case_as_read(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p")
-    app.run()
     app.switch_page("cases/cases.py").run()
     before = open_store().ledger.version()
     app.button(key="step_on").click().run()

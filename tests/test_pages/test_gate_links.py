@@ -16,7 +16,7 @@ from ragtriage.data.scoring.run_store import RunStore
 def test_every_gate_of_triage_opens_its_cases(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     run = next(run for run in demo.runs("handbook") if run.name.startswith("V3"))
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
-    app = AppTest.from_file(str(APP), default_timeout=120).run()
+    app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params.update({"project": "handbook", "run": run.run_id})
     app.run()
     bodies = " ".join(str(block.proto.body) for block in app.get("html"))
@@ -27,7 +27,7 @@ def test_every_gate_of_triage_opens_its_cases(demo: RunStore, monkeypatch: pytes
     assert (refusals["refused"], refusals["bad"]) == (["yes"], ["yes"]), "not every bad case"
     for name, chosen in links.items():
         assert chosen["run"] == [run.run_id]
-        opened = AppTest.from_file(str(APP), default_timeout=120).run()
+        opened = AppTest.from_file(str(APP), default_timeout=120)
         opened.query_params.update({key: values[0] for key, values in chosen.items()})
         opened.switch_page("cases/cases.py").run()
         assert not opened.exception, name

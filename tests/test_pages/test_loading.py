@@ -15,7 +15,6 @@ from ragtriage.data.scoring.run_store import RunStore
 def _runs_page(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
-    app.run()
     app.switch_page("runs/runs.py").run()
     return app
 

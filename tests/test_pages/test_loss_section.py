@@ -53,7 +53,6 @@ def _open(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", **chosen)
-    app.run()
     app.switch_page(f"{page}/{page}.py").run()
     assert not app.exception
     return app
@@ -214,7 +213,6 @@ def test_a_run_given_one_passage_is_called_near_to_an_oracle(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="clapnq")
-    app.run()
     app.switch_page("diagnosis/diagnosis.py").run()
     assert not app.exception
     assert "one given passage" in _words(app)

@@ -22,10 +22,9 @@ def _open(root: Path, page: str, selection: Selection, monkeypatch: pytest.Monke
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = selection
-    app.run()
     if page != "triage":
-        app.switch_page(f"{page}/{page}.py").run()
-    return app
+        app.switch_page(f"{page}/{page}.py")
+    return app.run()
 
 
 def _texts(app: AppTest) -> str:

@@ -23,7 +23,6 @@ def opened(store: RunStore, monkeypatch: pytest.MonkeyPatch, run: Run, **chosen:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project=run.project, run=run.run_id, **chosen)
-    app.run()
     app.switch_page("present/present.py").run()
     assert not app.exception
     return app

@@ -23,7 +23,6 @@ SET: list[dict[str, Any]] = [
 def _open(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
-    app.run()
     return app.switch_page("runs/runs.py").run()
 
 

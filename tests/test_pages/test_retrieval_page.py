@@ -254,7 +254,6 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **cho
     app.session_state["selection"] = Selection(**chosen)
     if tab:
         app.session_state["retrieval_tab"] = tab
-    app.run()
     return app.switch_page("retrieval/retrieval.py").run()
 
 

@@ -34,7 +34,6 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p")
-    app.run()
     return app.switch_page("experiments/experiments.py").run()
 
 

@@ -47,7 +47,6 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, suite: str) -> AppTe
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", suite=suite)
-    app.run()
     return app.switch_page("checks/checks.py").run()
 
 

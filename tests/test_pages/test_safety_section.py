@@ -59,7 +59,6 @@ def test_the_page_says_what_succeeded_and_what_was_not_measured(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p")
-    app.run()
     app = app.switch_page("checks/checks.py").run()
     assert not app.exception
     assert headline(app) == "bot: 2 of 30 cases fail a safety check, 5 undecided"

@@ -43,7 +43,6 @@ def _open(root: Path, page: str, monkeypatch: pytest.MonkeyPatch, **state: Any) 
     app = AppTest.from_file(str(APP), default_timeout=60)
     for key, value in state.items():
         app.session_state[key] = value
-    app.run()
     return app.switch_page(f"{page}/{page}.py").run()
 
 

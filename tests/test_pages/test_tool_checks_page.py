@@ -19,7 +19,6 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, page: str, chosen: S
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=90)
     app.session_state["selection"] = chosen
-    app.run()
     return app.switch_page(f"{page}/{page}.py").run()
 
 

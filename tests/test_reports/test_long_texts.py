@@ -151,7 +151,6 @@ def test_the_page_of_a_long_case_sends_its_beginning(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(long_run.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", case="q0~0")
-    app.run()
     app.switch_page("cases/cases.py").run()
     assert not app.exception
     assert len(html_text(app).encode()) < 300_000

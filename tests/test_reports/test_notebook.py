@@ -53,7 +53,7 @@ def _page(root: Path, monkeypatch: pytest.MonkeyPatch, page: str, **chosen: Any)
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
-    return app.run() if page == "triage" else app.run().switch_page(f"{page}/{page}.py").run()
+    return app.run() if page == "triage" else app.switch_page(f"{page}/{page}.py").run()
 
 
 def _traces(figure: Any) -> Any:
