@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from places import REPOSITORY
 
-from ragtriage.dashboard.cli.github import annotation
+from ragtriage.dashboard.cli.github import STEPS, annotation
 from ragtriage.dashboard.cli.github_comments import LONGEST_BODY, CommentError, Comments
 
 TOKEN, COMMIT = "a-token-that-nobody-prints", "0123456789abcdef"
@@ -214,24 +215,21 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _step(checkout: Path, name: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "ragtriage.dashboard.cli.github", name],
-        cwd=checkout,
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(REPOSITORY),
-            "HOME": str(checkout),
-            "RUNNER_TEMP": str(checkout),
-            "GITHUB_WORKSPACE": str(checkout),
-            "GITHUB_REPOSITORY": "team/shop",
-            "GITHUB_EVENT_PATH": str(checkout / "event.json"),
-            "INPUT_PROJECT": "shop",
-            **environment,
-        },
-        capture_output=True,
-        text=True,
-    )
+def _step(checkout: Path, name: str, **environment: str) -> tuple[int, str, str]:
+    """Run a step in the checkout; return its exit code and what it wrote."""
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(checkout), redirect_stdout(out), redirect_stderr(err):
+        code = STEPS[name](
+            {
+                "RUNNER_TEMP": str(checkout),
+                "GITHUB_WORKSPACE": str(checkout),
+                "GITHUB_REPOSITORY": "team/shop",
+                "GITHUB_EVENT_PATH": str(checkout / "event.json"),
+                "INPUT_PROJECT": "shop",
+                **environment,
+            }
+        )
+    return code, out.getvalue(), err.getvalue()
 
 
 def _judged(checkout: Path, file: str = "eval/results.jsonl", **inputs: str) -> str:
@@ -244,7 +242,7 @@ def _judged(checkout: Path, file: str = "eval/results.jsonl", **inputs: str) -> 
 
 
 def _reported(checkout: Path, folder: str, service: StandIn, **more: str) -> list[str]:
-    done = _step(
+    code, out, err = _step(
         checkout,
         "report",
         **{
@@ -256,9 +254,9 @@ def _reported(checkout: Path, folder: str, service: StandIn, **more: str) -> lis
             **more,
         },
     )
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    assert TOKEN not in done.stdout
-    return done.stdout.splitlines()
+    assert (code, err) == (0, "")
+    assert TOKEN not in out
+    return out.splitlines()
 
 
 def test_a_failing_job_is_annotated_and_commented_once(checkout: Path, service: StandIn) -> None:
@@ -323,5 +321,8 @@ def test_without_a_pull_request_nothing_is_asked(checkout: Path, service: StandI
 
 
 def test_a_step_that_is_none_is_one_sentence(checkout: Path) -> None:
-    done = _step(checkout, "gates")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "ragtriage.dashboard.cli.github", "gates"],
+        cwd=checkout, env={"PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True,
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "error: 'gates'; accepted: gate or report\n")
