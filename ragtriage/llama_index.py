@@ -206,6 +206,18 @@ class _Stream:
         finally:
             active_span_id.reset(token)
 
+    @contextlib.contextmanager
+    def ended(self) -> Iterator[None]:
+        """End the call after what happens in here, with the pieces as its answer and what went wrong."""
+        failed: BaseException | None = None
+        try:
+            yield
+        except Exception as error:
+            failed = error
+            raise
+        finally:
+            self.end("".join(map(str, self.pieces)), failed)
+
     def end(self, answer: str | None, error: BaseException | None) -> None:
         """End the call."""
         output = {"response": answer, "source_nodes": self._nodes}
@@ -216,8 +228,7 @@ class _Stream:
 
 def _followed(pieces: Iterator[str], stream: _Stream) -> Iterator[str]:
     """Yield the pieces of an answer, and end its call after the last or where nobody reads on."""
-    failed: BaseException | None = None
-    try:
+    with stream.ended():
         while True:
             with stream.inside():
                 piece = next(pieces, None)
@@ -225,17 +236,11 @@ def _followed(pieces: Iterator[str], stream: _Stream) -> Iterator[str]:
                 return
             stream.pieces.append(piece)
             yield piece
-    except Exception as error:
-        failed = error
-        raise
-    finally:
-        stream.end("".join(map(str, stream.pieces)), failed)
 
 
 async def _followed_async(pieces: AsyncIterator[str], stream: _Stream) -> AsyncIterator[str]:
     """Yield the pieces of an answer as `_followed` does."""
-    failed: BaseException | None = None
-    try:
+    with stream.ended():
         while True:
             with stream.inside():
                 piece = await anext(pieces, None)
@@ -243,11 +248,6 @@ async def _followed_async(pieces: AsyncIterator[str], stream: _Stream) -> AsyncI
                 return
             stream.pieces.append(piece)
             yield piece
-    except Exception as error:
-        failed = error
-        raise
-    finally:
-        stream.end("".join(map(str, stream.pieces)), failed)
 
 
 def _given(method: str, instance: Any, bound_args: inspect.BoundArguments) -> dict[str, Any]:
