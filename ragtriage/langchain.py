@@ -37,34 +37,24 @@ class Recorder(CallRecorder, BaseCallbackHandler):
     run_inline = True  # in asynchronous code too, in the order of the events
 
     def _start(
-        self,
-        kind: str,
-        serialized: Mapping[str, Any] | None,
-        run_id: UUID,
-        parent_run_id: UUID | None,
-        options: Mapping[str, Any],
-        **facts: Any,
+        self, kind: str, serialized: Mapping[str, Any] | None, call: Mapping[str, Any], **facts: Any
     ) -> None:
-        metadata = options.get("metadata") or {}
-        name = options.get("name") or (serialized or {}).get("name") or ""
+        """Begin a run; `call` is what LangChain tells of each: run_id, parent_run_id, name, metadata."""
+        metadata, parent = call.get("metadata") or {}, call.get("parent_run_id")
+        name = call.get("name") or (serialized or {}).get("name") or ""
         stated = {key: str(metadata[key]) for key in OF_A_SAMPLE if metadata.get(key) is not None}
-        parent = None if parent_run_id is None else str(parent_run_id)
-        self._calls.begin(str(run_id), parent, kind=kind, name=str(name), fields=stated, **facts)
+        above = None if parent is None else str(parent)
+        self._calls.begin(str(call["run_id"]), above, kind=kind, name=str(name), fields=stated, **facts)
 
-    def _failed(self, error: BaseException, run_id: UUID) -> None:
+    def _failed(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
+        """End a run that failed."""
         self._calls.end(str(run_id), error=error_text(error))
 
-    def on_chain_start(
-        self,
-        serialized: dict[str, Any],
-        inputs: Any,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
+    on_chain_error = on_retriever_error = on_llm_error = on_tool_error = _failed
+
+    def on_chain_start(self, serialized: dict[str, Any], inputs: Any, **call: Any) -> None:
         """Begin a chain."""
-        self._start("chain", serialized, run_id, parent_run_id, kwargs, input=plain(inputs))
+        self._start("chain", serialized, call, input=plain(inputs))
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """End a chain; one from documents to documents is a reranker."""
@@ -85,66 +75,26 @@ class Recorder(CallRecorder, BaseCallbackHandler):
             }
         self._calls.end(str(run_id), **facts)
 
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """End a chain that failed."""
-        self._failed(error, run_id)
-
-    def on_retriever_start(
-        self,
-        serialized: dict[str, Any],
-        query: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_retriever_start(self, serialized: dict[str, Any], query: str, **call: Any) -> None:
         """Begin a retrieval."""
-        self._start("retriever", serialized, run_id, parent_run_id, kwargs, query=query, input=query)
+        self._start("retriever", serialized, call, query=query, input=query)
 
     def on_retriever_end(self, documents: Sequence[Any], *, run_id: UUID, **_: Any) -> None:
         """End a retrieval."""
         self._calls.end(str(run_id), documents=plain(list(documents)))
 
-    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """End a retrieval that failed."""
-        self._failed(error, run_id)
-
-    def on_llm_start(
-        self,
-        serialized: dict[str, Any],
-        prompts: list[str],
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_llm_start(self, serialized: dict[str, Any], prompts: list[str], **call: Any) -> None:
         """Begin a call of a model with a text."""
-        self._model(serialized, prompts[0] if prompts else None, run_id, parent_run_id, kwargs)
+        self._model(serialized, prompts[0] if prompts else None, call)
 
-    def on_chat_model_start(
-        self,
-        serialized: dict[str, Any],
-        messages: list[list[Any]],
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[Any]], **call: Any) -> None:
         """Begin a call of a model with messages."""
-        self._model(serialized, plain(messages[0] if messages else []), run_id, parent_run_id, kwargs)
+        self._model(serialized, plain(messages[0] if messages else []), call)
 
-    def _model(
-        self,
-        serialized: Any,
-        given: Any,
-        run_id: UUID,
-        parent_run_id: UUID | None,
-        options: Mapping[str, Any],
-    ) -> None:
-        settings = options.get("invocation_params") or {}
-        model = (options.get("metadata") or {}).get("ls_model_name")
-        tools = settings.get("tools")
-        self._start("llm", serialized, run_id, parent_run_id, options, input=given, model=model, tools=tools)
+    def _model(self, serialized: Any, given: Any, call: Mapping[str, Any]) -> None:
+        model = (call.get("metadata") or {}).get("ls_model_name")
+        tools = (call.get("invocation_params") or {}).get("tools")
+        self._start("llm", serialized, call, input=given, model=model, tools=tools)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_: Any) -> None:
         """End a call of a model."""
@@ -154,33 +104,18 @@ class Recorder(CallRecorder, BaseCallbackHandler):
         figures = usage(response.llm_output or {}) | usage(getattr(generation, "generation_info", None) or {})
         self._calls.end(str(run_id), output=output, **figures, **({} if message is None else usage(message)))
 
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """End a call of a model that failed."""
-        self._failed(error, run_id)
-
     def on_tool_start(
-        self,
-        serialized: dict[str, Any],
-        input_str: str,
-        *,
-        run_id: UUID,
-        parent_run_id: UUID | None = None,
-        inputs: dict[str, Any] | None = None,
-        **kwargs: Any,
+        self, serialized: dict[str, Any], input_str: str, *, inputs: dict[str, Any] | None = None, **call: Any
     ) -> None:
         """Begin a call of a tool."""
         given = input_str if inputs is None else plain(inputs)
-        self._start("tool", serialized, run_id, parent_run_id, kwargs, input=given)
+        self._start("tool", serialized, call, input=given)
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **_: Any) -> None:
         """End a call of a tool; documents beside its message are what it retrieved."""
         artifact = getattr(output, "artifact", None)
         found = {"documents": plain(artifact)} if _are_documents(artifact) else {}
         self._calls.end(str(run_id), output=plain(output), **found)
-
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        """End a call of a tool that failed."""
-        self._failed(error, run_id)
 
 
 def _are_documents(value: Any) -> bool:
