@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import (
+    BARE,
     BLUE,
     FRAME,
     GREY,
@@ -291,10 +292,7 @@ def trust_strips(agreements: Sequence[MetricAgreement], tokens: Tokens) -> go.Fi
         height=trust_height(len(agreements)),
         margin={"l": 130, "r": 24, "t": 8, "b": 40},
         font={"family": FONT, "size": 12, "color": tokens.text},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        showlegend=False,
-        dragmode=False,
+        **BARE,
     )
     return figure
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import (
+    BARE,
     BLUE,
     FRAME,
     GREEN,
@@ -89,11 +90,8 @@ def case_bubbles(
     figure.update_layout(
         height=MAP_HEIGHT,
         margin={"l": 52, "r": 6, "t": 6, "b": 46},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
+        **BARE,
         font={"family": FONT, "size": 13, "color": tokens.text},
-        showlegend=False,
-        dragmode=False,
         clickmode="event+select",
         bargap=0.25,
         xaxis={**ticks, "range": [0, 1], "domain": _PLOT, "title": chart_text(shorten(context_metric, 44))},

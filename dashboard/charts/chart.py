@@ -24,6 +24,12 @@ FRAME = 70  # pixels around the rows
 MOST_TICKS = 20  # names below an axis; with more places, every second or third is named
 LONGEST_TICK = 22
 HOVER = "%{hovertext}<extra></extra>"
+BARE = {  # the layout of a figure on the ground of the page, without legend and dragging
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "rgba(0,0,0,0)",
+    "showlegend": False,
+    "dragmode": False,
+}
 LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0}
 Value = float | None
 Dash = Literal["solid", "dash", "dot"]
@@ -41,8 +47,7 @@ def with_layout(figure: go.Figure, height: int, **more: object) -> go.Figure:
 def with_tokens(figure: go.Figure, tokens: Tokens, height: int, **more: object) -> go.Figure:
     """Return the figure in the colours and the font of a theme, without grid, legend, dragging or zoom."""
     layout: dict[str, object] = {
-        "height": height, "dragmode": False, "showlegend": False, "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
+        **BARE, "height": height, "template": "none",
         "font": {"family": FONT, "size": 13, "color": tokens.text},
         "margin": {"l": 8, "r": 16, "t": 28, "b": 32},
         "hoverlabel": {"font": {"family": FONT, "size": 13}, "align": "left"},

@@ -9,6 +9,7 @@ from math import inf, isfinite
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import (
+    BARE,
     BLUE,
     FRAME,
     GREEN,
@@ -271,11 +272,8 @@ def gold_figure(
     figure.update_layout(
         height=height,
         margin={"l": 44, "r": 8, "t": TOP, "b": BOTTOM},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
+        **BARE,
         font={"family": FONT, "size": 12, "color": tokens.text},
-        showlegend=False,
-        dragmode=False,
         clickmode="event+select",
         bargap=0.2,
         xaxis={

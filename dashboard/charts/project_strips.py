@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
+from ragtriage.dashboard.charts.chart import BARE
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.diagnosis import rate_name
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
@@ -75,11 +76,8 @@ def project_strips(
         height=strips_height(len(projects)),
         margin={"l": 170, "r": 210, "t": 8, "b": 28},
         font={"family": FONT, "size": 12},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        showlegend=False,
+        **BARE,
         clickmode="event+select",
-        dragmode=False,
     )
     return figure
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.chart import HOVER
+from ragtriage.dashboard.charts.chart import BARE, HOVER
 from ragtriage.dashboard.charts.tokens import FONT, Tokens
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
@@ -76,14 +76,11 @@ def river(
     return figure.update_layout(
         height=RIVER_HEIGHT,
         margin={"l": 0, "r": 0, "t": TOP, "b": 0},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
+        **BARE,
         font={"family": FONT, "size": 13, "color": tokens.text},
         hoverlabel={"font": {"family": FONT, "size": 13}},
         barmode="overlay",
         bargap=0,
-        showlegend=False,
-        dragmode=False,
         hovermode="closest",
         clickmode="event+select",
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from ragtriage.dashboard.charts.chart import HOVER
+from ragtriage.dashboard.charts.chart import BARE, HOVER
 from ragtriage.dashboard.charts.tokens import FONT, Tokens, luminance
 from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.analysis.alignment import ALERT, GOLD_GROUPS, Group, UseGrid
@@ -216,11 +216,8 @@ def _finish(figure: go.Figure, ranks: int, tokens: Tokens) -> None:
     figure.update_layout(
         height=grid_height(ranks),
         margin={"l": 54, "r": 14, "t": TOP, "b": BOTTOM},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
+        **BARE,
         font={"family": FONT, "size": 12, "color": tokens.text},
-        showlegend=False,
-        dragmode=False,
         clickmode="event+select",
         xaxis={"domain": _GRID, "fixedrange": True},
         xaxis2={
