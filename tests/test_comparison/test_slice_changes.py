@@ -61,8 +61,7 @@ def test_the_handbook_shows_for_whom_the_reranker_helped(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.session_state["compare_tab"] = "For whom"
-    app.run()
-    app.query_params.update({"project": "handbook", "run": runs["V4"].run_id})
+    app.query_params.update({"project": "handbook", "run": runs["V4"].run_id, "since": "baseline"})
     app.switch_page("compare/compare.py").run()
     assert not app.exception
     assert "against V1 baseline" in page_text(app)
