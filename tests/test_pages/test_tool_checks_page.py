@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
 from page_text import headline, page_text
@@ -41,8 +43,11 @@ def test_the_bundled_run_of_taubench_shows_what_is_wrong_with_its_calls(
     text = page_text(app).replace("\\", "")
     assert "4 of 1,359 identifiers in arguments are invented" in text
     assert "calls are right in 77 cases, reward passes in 84, both in 74" in text
-    assert "Only calls of tools that write are compared" in text
-    calls = next(frame.value for frame in app.dataframe if "Measure" in frame.value)
+    assert "reward passes all 4 times in 20 % of 50 questions" in text
+    chart = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    assert {bars["name"]: sum(bars["x"]) for bars in chart} == {"never made": 87, "not needed": 113}
+    calls = _in_tab(app, "Calls")
+    assert "Only calls of tools that write are compared" in page_text(app)
     assert calls.iloc[1].tolist() == [
         "Expected calls that were made",
         "61 % [49 % to 73 %], n = 30",

@@ -24,7 +24,7 @@ from ragtriage.data.text.shown_case import cuts_told, shown_case
 from ragtriage.metrics.number_text import NOT_MEASURED, count, number
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
-PAGE, ROW = 12, 32
+PAGE, ROW = 11, 32
 PASS, FAIL = "✓", "✗"
 HEIGHT = ROW * (PAGE + 1) + 2  # pixels of the matrix, and of the answers beside it
 QUESTION = 90  # characters
