@@ -30,6 +30,7 @@ class _Part:
     """The judge on the rated samples of a run, or of a slice of it."""
 
     where: str  # "" for the whole run, else such as "in Finnish"
+    threshold: float  # below it an answer is bad
     rows: BoolArray
     fails: Interval  # share of what people fail that the judge fails
 
@@ -67,16 +68,16 @@ def _judge_in_parts(scored: ScoredRun, metric: str) -> list[_Part]:
     column = scored.column(metric, Source.JUDGED)
     if column is None:
         return []
-    threshold = getattr(CaseThresholds(), metric, 0.5) - 1e-9
+    threshold = getattr(CaseThresholds(), metric, 0.5)
     both = np.isfinite(column.values) & np.isfinite(people)
     parts = []
     for where, rows in [("", np.ones(scored.n, dtype=np.bool_)), *_slices(scored)]:
         rated = both & rows
-        good = people[rated] >= threshold
+        good = people[rated] >= threshold - 1e-9
         if rated.sum() >= FEWEST_RATED and (~good).sum() >= FEWEST_BAD:
             clusters = scored.clusters[scored.question][rated]
-            fails = rate_intervals(column.values[rated] >= threshold, good, clusters)[1]
-            parts.append(_Part(where, rows, fails))
+            fails = rate_intervals(column.values[rated] >= threshold - 1e-9, good, clusters)[1]
+            parts.append(_Part(where, threshold, rows, fails))
     return parts
 
 
@@ -108,9 +109,9 @@ def _finding(metric: str, part: _Part, holds: list[str]) -> Finding:
         WEAK_JUDGE,
         "warning",
         f"The judge of {name} passes bad answers{where}",
-        f"Of {count(bad, 'answer')} that people call bad{where}, the judge of {name} fails {failed:,} "
-        f"({number(part.fails.mean)} {interval_text(part.fails.low, part.fails.high)}): a pass by it says "
-        f"little.{elsewhere} Correct the mean by labels of a random sample, or use another judge.",
+        f"Of {count(bad, 'answer')}{where} that people rate below {part.threshold:g}, "
+        f"the judge of {name} fails {failed:,} ({number(part.fails.mean)} "
+        f"{interval_text(part.fails.low, part.fails.high)}): a pass by it says little.{elsewhere} Correct the mean by labels of a random sample, or use another judge.",
         (("true negative rate", part.fails.mean), ("answers people call bad", bad)),
         int(part.rows.sum()),
         tuple(np.flatnonzero(part.rows).tolist()) if part.where else (),

@@ -65,7 +65,7 @@ def test_a_judge_that_is_blind_in_one_language_is_doubted_there(judged: RunStore
     (finding,) = weak_judges(scored)
     assert finding.title == "The judge of faithfulness passes bad answers in Finnish"
     assert (
-        "Of 12 answers that people call bad in Finnish, the judge of faithfulness fails 0" in finding.message
+        "Of 12 answers in Finnish that people rate below 0.8, the judge of faithfulness fails 0" in finding.message
     )
     assert "It holds in English." in finding.message
     assert all(scored.question_ids[scored.question[row]] for row in finding.rows)

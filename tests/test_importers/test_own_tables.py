@@ -103,6 +103,14 @@ def test_figures_are_those_that_were_planted(name: str) -> None:
         )
 
 
+def test_a_declared_metric_keeps_its_name_and_its_direction() -> None:
+    """A rating of helpfulness is called helpful, unless --metric says what it is and which way it is good."""
+    content = "question,answer,helpfulness\nWho?,Ann.,4\nWhat?,Bob.,2\nWhy?,No.,5\n"
+    declared = {"helpfulness": {"direction": "lower", "range": [1.0, 5.0]}}
+    assert values(rows(content, metrics=declared), "helpfulness") == [4.0, 2.0, 5.0]
+    assert values(rows(content), "helpful") == [4.0, 2.0, 5.0]
+
+
 def test_a_scale_is_taken_from_the_heading_or_the_values() -> None:
     _, (run,) = read(InputFile.from_path(FOLDER / "03_city_services_fr.csv"))
     assert run.metrics["note"] == {"direction": "higher", "range": [0.0, 10.0]}

@@ -386,7 +386,11 @@ def _guess_metrics(
         has_route_checks(fields.values()),
         set(fields.values()),
     )  # a file may have thousands of columns
-    keys = [(metric_of(column), metric_name(column.name)[1]) for column in columns]
+    named = [metric_name(column.name) for column in columns]
+    keys = [  # a metric that the user has declared keeps the name that it was declared by
+        (name if name in declared else metric_of(column), is_known)
+        for column, (name, is_known) in zip(columns, named, strict=True)
+    ]
     # `correctness` has its name before `correct`, which is called so too, wherever the two stand
     by_name = sorted(range(len(columns)), key=lambda at: plain_name(columns[at].name) != keys[at][0])
     for position in by_name:
