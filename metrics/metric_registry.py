@@ -43,6 +43,7 @@ from ragtriage.metrics.schema.scores import MetricsError, Scores
 __all__ = [
     "DEFAULT_KS",
     "REGISTRY",
+    "both_titles",
     "bounds_of",
     "compute",
     "cutoffs_of",
@@ -237,6 +238,12 @@ def title_of(metric: str) -> str:
         return (_PLAIN.get() and key.metric.plain) or key.title
     imported = _IMPORTED.get().get(metric)
     return metric.replace("_", " ") if imported is None else imported.title
+
+
+def both_titles(metric: str) -> str:
+    """Return the name of a metric on screen; inside `plain_names` with the technical one in brackets."""
+    title, key = title_of(metric), _registered(metric)
+    return title if key is None or title == key.title else f"{title} ({key.title})"
 
 
 def bounds_of(metric: str) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from ragtriage.metrics.gates.gates import (
     GateVerdict,
     allowed_loss,
 )
-from ragtriage.metrics.metric_registry import bounds_of, title_of
+from ragtriage.metrics.metric_registry import both_titles, bounds_of
 from ragtriage.metrics.number_text import (
     chosen_percent,
     interval_text,
@@ -68,7 +68,7 @@ def subject_of(gate: Gate) -> str:
         return f"{gate.metric[:1].upper()}{gate.metric[1:]}"
     if gate.kind == "regression" and gate.metric in _FAMILIES:
         return f"Every {'' if gate.metric == 'all' else gate.metric + ' '}metric"
-    title = title_of(gate.metric)
+    title = both_titles(gate.metric)
     title = title if title[1:2].isupper() else title[:1].upper() + title[1:]  # keep nDCG as it is
     if gate.percentile is None:
         return title

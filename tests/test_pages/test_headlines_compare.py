@@ -94,7 +94,7 @@ def test_a_loss_by_a_one_sided_test_shows_its_p_where_the_interval_includes_0() 
     row = replace(row, test=replace(test, outcome="worse"), difference=replace(lost, p_fall=0.03))
     found = _headline(row)
     assert found.state == "bad"
-    assert "[−0.90, 0.02], one-sided p 0.030" in found.detail
+    assert "[−90, 2], one-sided p 0.030" in found.detail
     assert outcome_text(row) == "worse (one-sided p 0.030)"
 
 
@@ -103,10 +103,10 @@ def test_runs_with_the_same_scores_do_not_differ() -> None:
     assert found.statement == "No metric shown here differs between graphrag and basic"
 
 
-def test_lower_is_better_is_turned_and_renamed() -> None:
+def test_a_rise_of_a_metric_of_which_less_is_better_is_worse_under_its_own_name() -> None:
     found = _headline(_row("over_refusal", 0.3, 0.01, higher=False))
     assert found.statement == "graphrag is worse than basic: over-refusal +0.30"
-    assert "from 0.50 to 0.20" in found.detail
+    assert "from 0.50 to 0.80" in found.detail
 
 
 @pytest.mark.parametrize("metric", ["latency_ms", "refused", "win_rate"])

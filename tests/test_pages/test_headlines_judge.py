@@ -48,7 +48,7 @@ CONSTANT = _agreement("appropriateness", NAN, NAN, NAN)
     [
         ([], 0, 0, "not measured", "No judge scores yet"),
         ([], 0, 80, "not measured", "No judge scores yet"),
-        ([], 48, 0, "not measured", "Label 50 answers to check the judge"),
+        ([], 48, 0, "not measured", "Label all 48 answers to check the judge"),
         ([GOOD], 48, 18, "cannot tell", "18 labels are too few to trust the judge"),
         ([GOOD], 48, 1, "cannot tell", "One label is too few"),
         ([GOOD], 48, 48, "good", "The judge agrees with people on faithfulness"),
@@ -101,4 +101,4 @@ def test_nothing_of_the_handbook_is_called_human(demo: RunStore, monkeypatch: py
     app = AppTest.from_file(str(APP), default_timeout=120).run()
     app.query_params.update({"project": "handbook", "run": run.run_id})
     app.switch_page("judge/judge.py").run()
-    assert headline(app) == "Label 50 answers to check the judge"
+    assert headline(app) == "Label all 48 answers to check the judge"

@@ -71,7 +71,12 @@ def test_every_state(facts: TrendFacts, state: str, statement: str) -> None:
 
 def test_the_detail_has_the_numbers_and_the_pairs_behind_them() -> None:
     detail = trend_headline(_facts(BETTER, UNCLEAR, UNPAIRED)).detail
-    for fact in ("+0.25 [0.15, 0.35] over 48", "2 metrics", "48 shared questions", "the others: cannot tell"):
+    for fact in (
+        "+25 points [15, 35] over 48",
+        "2 metrics",
+        "48 shared questions",
+        "the others: cannot tell",
+    ):
         assert fact in detail
 
 

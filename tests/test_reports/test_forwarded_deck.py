@@ -117,7 +117,7 @@ def test_the_claim_that_no_document_backs_is_marked_and_the_passage_shown(demo: 
 
 def test_a_lead_reads_plain_names_and_an_engineer_technical_ones(demo: RunStore) -> None:
     view = _view(demo, "handbook: V1 baseline")
-    assert "supported answers 0.75, needs 0.90" in _deck(view)["verdict"][1].subtitle
+    assert "supported answers (Faithfulness) 0.75, needs 0.90" in _deck(view)["verdict"][1].subtitle
     engineer = StoryView(demo, view.run)
     assert "faithfulness 0.75, needs 0.90" in engineer.headline.detail
     with plain_names():
