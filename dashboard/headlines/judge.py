@@ -8,7 +8,7 @@ from math import isfinite
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.data.labels.agreement_report import MetricAgreement
 from ragtriage.data.labels.human_ratings import dimension_title
-from ragtriage.metrics.number_text import count, interval_text, number
+from ragtriage.metrics.number_text import count, interval_text, number, percent
 from ragtriage.metrics.statistics.agreement import Agreement, misses_bad
 from ragtriage.metrics.statistics.class_agreement import Ceiling
 
@@ -127,8 +127,8 @@ def _sentence(agreement: MetricAgreement) -> str:
     rate = _true_negative_rate(agreement)
     if rate is None:
         return _correlation(agreement)
-    share = f"{number(rate.value)} {interval_text(rate.low, rate.high)}"
-    return f"{_correlation(agreement)} Of {count(rate.n, 'bad answer')} it fails {share}."
+    caught = f"{round(rate.value * rate.n):,} of {count(rate.n, 'bad answer')}"
+    return f"{_correlation(agreement)} It catches {caught} ({percent(rate.low)} to {percent(rate.high)})."
 
 
 def _correlation(agreement: MetricAgreement) -> str:
@@ -144,7 +144,7 @@ def _correlation(agreement: MetricAgreement) -> str:
     if ceiling.low > 0 or ceiling.high < 0:
         side = "better" if ceiling.low > 0 else "worse"
         difference = f"{number(abs(ceiling.difference))} {_bounds(ceiling)}"
-        return f"{text}; on the same ratings {difference} {side} than one person."
+        return f"{text}. It ranks answers {side} than one person does, by {difference}."
     return f"{text}; no different from one person beyond chance."
 
 

@@ -281,7 +281,7 @@ def _row(entry: TrialValue) -> Row:
         "Unadjusted 95 %": ends_of(difference),
         "p (corrected)": None if test is None else PValue(test.p),
         "n": None if value is None else value.n_scored,
-        "Strategy": f"{trial.strategy} + headings" if trial.headings else trial.strategy,
+        "Strategy": f"{trial.strategy}, headings repeated" if trial.headings else trial.strategy,
         "Size": trial.size,
         "Overlap": trial.overlap,
         **sizes,

@@ -99,13 +99,12 @@ class Chunking:
 
     @property
     def title(self) -> str:
-        """A name to show, e.g. "256 / 64 tokens" or "paragraph up to 256 tokens"."""
-        title = (
-            f"{self.size} / {self.overlap} {self.unit}"
-            if self.strategy == "fixed"
-            else f"{self.strategy} up to {self.size} {self.unit}"
-        )
-        return f"{title} + headings" if self.headings else title
+        """A name to show, e.g. "256 / 64 tokens" or "by paragraph (max 256 tokens)"."""
+        repeated = ", headings repeated" if self.headings else ""
+        if self.strategy == "fixed":
+            return f"{self.size} / {self.overlap} {self.unit}{repeated}"
+        by = self.strategy if self.strategy == "recursive" else f"by {self.strategy}"
+        return f"{by} (max {self.size} {self.unit}{repeated})"
 
 
 @dataclass(frozen=True)

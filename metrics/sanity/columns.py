@@ -55,7 +55,7 @@ def _zero_finding(name: str, scored: BoolArray, other: str, other_values: FloatA
     return Finding(
         "zero_column",
         "warning",
-        f"{name} is 0 throughout",
+        f"{name.replace('_', ' ')} is 0 in every case",
         f"Every one of the {n} imported values of {name} is 0.00, while {other} has a mean of {mean:.2f} on "
         "the same samples. The values were probably not computed and written as 0; do not treat them as "
         "measurements until somebody confirms them.",
@@ -79,7 +79,7 @@ def _constant_columns(run: CheckInput) -> list[Finding]:
             Finding(
                 "constant_column",
                 "warning",
-                f"{name} is {value} throughout",
+                f"{name.replace('_', ' ')} is {value} in every case",
                 f"All {n} imported values of {name} are {value}. A score that never varies cannot tell a "
                 "good answer from a bad one: read a few cases, and see whether the tool really judged them.",
                 (("values", float(n)), ("value", float(values[0]))),

@@ -176,12 +176,12 @@ def test_cells_that_cannot_be_are_named_and_the_others_stay() -> None:
 def test_a_strategy_needs_no_fixed_cell() -> None:
     cells, refused = plan_configurations((64,), (64,), "tokens", ("paragraph",), (False, True))
     assert [cell.title for cell in cells] == [
-        "paragraph up to 64 tokens",
-        "paragraph up to 64 tokens + headings",
+        "by paragraph (max 64 tokens)",
+        "by paragraph (max 64 tokens, headings repeated)",
     ]
     assert len(refused) == 1
     assert [cell.title for cell in plan_configurations((64,), (), "tokens", ("heading",))[0]] == [
-        "heading up to 64 tokens"
+        "by heading (max 64 tokens)"
     ]
 
 

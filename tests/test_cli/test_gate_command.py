@@ -235,6 +235,6 @@ def test_a_column_of_zeros_is_told_beside_its_verdict(
     (colbert,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("colbert", 30)]
     root, summary = demo.workspace.root, tmp_path / "gate.md"
     found = run(capsys, root, "gate", colbert.run_id, "--json", "--markdown", str(summary)).json
-    assert "context_precision is 0 throughout" in found["cautions"]
+    assert "context precision is 0 in every case" in found["cautions"]
     assert "Caveat: context\\_precision is 0" in summary.read_text(encoding="utf-8")
     assert "Caveat: context_precision is 0" in run(capsys, root, "gate", colbert.run_id).out

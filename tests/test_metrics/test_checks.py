@@ -35,7 +35,7 @@ def test_the_colbert_pipeline_is_flagged_by_its_zero_column_and_by_its_disagreem
     assert given.imported["context_recall"].mean() == pytest.approx(0.914, abs=5e-4)
     (zero,) = _found(given, "zero_column")
     assert zero.severity == "warning"
-    assert zero.title == "context_precision is 0 throughout"
+    assert zero.title == "context precision is 0 in every case"
     assert "Every one of the 30 imported values of context_precision is 0.00" in zero.message
     (clash,) = _found(given, "disagreement")
     assert clash.n_affected == 28
@@ -232,7 +232,7 @@ def test_a_column_that_never_varies_is_doubted() -> None:
     constant, varying = np.full(20, 1.0), np.linspace(0.5, 1.0, 20)
     given = CheckInput(20, imported={"faithfulness": constant, "answer_relevancy": varying})
     (finding,) = _found(given, "constant_column")
-    assert (finding.title, finding.metrics) == ("faithfulness is 1 throughout", ("faithfulness",))
+    assert (finding.title, finding.metrics) == ("faithfulness is 1 in every case", ("faithfulness",))
     few = CheckInput(19, imported={"faithfulness": constant[:19]})
     confirmed = CheckInput(20, computed={"faithfulness": constant}, imported={"faithfulness": constant})
     assert _found(few, "constant_column") == _found(confirmed, "constant_column") == []

@@ -86,7 +86,7 @@ def test_colbert_is_flagged_by_check(capsys: pytest.CaptureFixture[str], demo: R
     (found,) = [one for one in demo.runs("iris") if one.name == "colbert" and one.n == 30]
     findings = run(capsys, demo.workspace.root, "check", found.run_id, "--json").json
     titles = [one["title"] for one in findings]
-    assert "context_precision is 0 throughout" in titles
+    assert "context precision is 0 in every case" in titles
     assert "context_precision and context_recall disagree" in titles
 
 

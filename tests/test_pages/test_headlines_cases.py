@@ -83,9 +83,9 @@ def test_the_statement_in_every_state(counts: CaseCounts, state: State, statemen
 
 
 def test_a_doubted_conclusion_is_not_good_and_a_bad_one_stays_bad() -> None:
-    doubted = cases_headline(GOOD, "context_recall is 1 throughout")
-    assert (doubted.state, doubted.doubt) == ("doubted", "context_recall is 1 throughout")
-    assert cases_headline(BAD, "context_recall is 1 throughout").state == "bad"
+    doubted = cases_headline(GOOD, "context recall is 1 in every case")
+    assert (doubted.state, doubted.doubt) == ("doubted", "context recall is 1 in every case")
+    assert cases_headline(BAD, "context recall is 1 in every case").state == "bad"
 
 
 def test_the_second_line_names_the_stages_and_what_is_not_measured() -> None:

@@ -163,14 +163,14 @@ def test_unequal_runs_and_doubted_metrics_are_said_in_the_doubt() -> None:
     warning = "The judge differs: a in basic, b in the other run."
     versions = {"v": _comparison(*rows, warnings=(warning,))}
     doubts = {
-        "context_precision": ["colbert: context_precision is 0 throughout"],
+        "context_precision": ["colbert: context precision is 0 in every case"],
         "faithfulness": ["not this"],
     }
     metrics = drawn_metrics(next(iter(versions.values())))
     found = compare_headline("v", versions, {"v": "colbert"}, "basic", metrics, doubts)
     assert (
         found.doubt
-        == "colbert: context_precision is 0 throughout; The judge differs: a in basic, b in the other run"
+        == "colbert: context precision is 0 in every case; The judge differs: a in basic, b in the other run"
     )
 
 

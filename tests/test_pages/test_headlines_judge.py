@@ -74,8 +74,11 @@ def test_every_state(
 
 def test_the_numbers_are_those_of_the_statistics() -> None:
     detail = judge_headline([GOOD, OPEN], 48, 48).detail
-    assert "0.79 [0.63, 0.89], n = 48; on the same ratings 0.25 [0.10, 0.40] better than one person" in detail
-    assert "Of 20 bad answers it fails 0.90 [0.70, 0.97]." in detail
+    assert (
+        "0.79 [0.63, 0.89], n = 48. It ranks answers better than one person does, by 0.25 [0.10, 0.40]."
+        in detail
+    )
+    assert "It catches 18 of 20 bad answers (70 % to 97 %)." in detail
     assert "0.12 [−0.17, 0.39], n = 48." in detail
 
 

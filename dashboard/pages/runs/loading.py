@@ -367,7 +367,7 @@ def _show_preview(file_preview: Preview) -> None:
     bases = sorted({name.partition("@")[0] for name in names})
     metrics = [f"{title_of(name)}{' (estimated)' if name == RIGHT_BY_TEXT else ''}" for name in bases]
     st.markdown(f"**Will be measured:** {markdown_text(', '.join(metrics)) or 'nothing'}")
-    with st.expander(f"Cannot be computed ({len(missing)}), and why"):
+    with st.expander(f"What {count(len(missing), 'more metric')} would need"):
         rows = [{"Metric": metric, "Why": reason} for metric, reason in missing.items()]
         show_table(ResultTable("Metrics that cannot be computed", tuple(rows)))
 

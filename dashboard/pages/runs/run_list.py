@@ -225,16 +225,15 @@ def _table_key(listed: Sequence[Run]) -> str:
 def _row(
     run: Run, digest: RunDigest | None, names: Mapping[str, str], labels: Sequence[str], theme: Any
 ) -> dict[str, Any]:
-    rate, notes, fix_first = NOT_MEASURED, [], ""
+    rate, findings, fix_first = NOT_MEASURED, "", ""
     if digest is not None and digest.pass_rate is not None:
         of = "" if digest.answers_checked else " unchecked"
         rate = f"{number(digest.pass_rate)}{of if digest.has_answers else ' retrieval'}"
     if digest is not None:
         if digest.fix_first is not None:
             fix_first = STAGES[stage_code(digest.fix_first)].count(digest.stages[digest.fix_first])
-        serious = len(digest.errors) + len(digest.warnings)
-        notes = [f"⚠ {serious}"] if serious else []
-        notes += [count(digest.n_notes, "note")] if digest.n_notes else []
+        counts = {"error": len(digest.errors), "warning": len(digest.warnings), "note": digest.n_notes}
+        findings = next((count(n, kind) for kind, n in counts.items() if n), "")
     return {
         "Project": run.project,
         "Run": f"{'★ ' if 'baseline' in labels else ''}{names[run.run_id]}",
@@ -242,7 +241,7 @@ def _row(
         "Pass rate": pass_strip_image(digest, theme),
         "Rate": rate,
         "Measured": measured_image(() if digest is None else digest.measured, theme),
-        "Findings": " · ".join(notes),
+        "Findings": findings,
         "Fix first": fix_first,
         "Date": f"{run.created_at:%Y-%m-%d}",
         "Labels": ", ".join(label for label in labels if label != "baseline"),
