@@ -111,7 +111,8 @@ def _finding(metric: str, part: _Part, holds: list[str]) -> Finding:
         f"The judge of {name} passes bad answers{where}",
         f"Of {count(bad, 'answer')}{where} that people rate below {part.threshold:g}, "
         f"the judge of {name} fails {failed:,} ({number(part.fails.mean)} "
-        f"{interval_text(part.fails.low, part.fails.high)}): a pass by it says little.{elsewhere} Correct the mean by labels of a random sample, or use another judge.",
+        f"{interval_text(part.fails.low, part.fails.high)}): a pass by it says little."
+        f"{elsewhere} Correct the mean by labels of a random sample, or use another judge.",
         (("true negative rate", part.fails.mean), ("answers people call bad", bad)),
         int(part.rows.sum()),
         tuple(np.flatnonzero(part.rows).tolist()) if part.where else (),

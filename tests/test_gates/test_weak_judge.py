@@ -64,9 +64,8 @@ def test_a_judge_that_is_blind_in_one_language_is_doubted_there(judged: RunStore
     scored = _rate_all(judged, finnish=True)
     (finding,) = weak_judges(scored)
     assert finding.title == "The judge of faithfulness passes bad answers in Finnish"
-    assert (
-        "Of 12 answers in Finnish that people rate below 0.8, the judge of faithfulness fails 0" in finding.message
-    )
+    assert "Of 12 answers in Finnish that people rate below 0.8, the judge of" in finding.message
+    assert "faithfulness fails 0" in finding.message
     assert "It holds in English." in finding.message
     assert all(scored.question_ids[scored.question[row]] for row in finding.rows)
     assert len(finding.rows) == 24
