@@ -342,7 +342,7 @@ def test_bars_of_a_reranker_tell_their_marks_by_pattern_too() -> None:
 
 def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
-    app = AppTest.from_file(str(APP), default_timeout=60)
+    app = AppTest.from_file(str(APP), default_timeout=120)
     app.session_state["selection"] = Selection(**chosen)
     return app.switch_page("retrieval/retrieval.py").run()
 
