@@ -138,7 +138,7 @@ def _effect(summary: ExperimentSummary, findings: SourceFindings) -> ShownEffect
     follows = "Always pass the document and the live state" if pair.adjusted_p < 0.05 else ""
     # what a source adds: leaving one out is no fault of the system, so it is not told as a loss
     return ShownEffect(
-        f"with the {name} besides the other",
+        f"adding the {name}",
         -pair.difference,
         -pair.high,
         -pair.low,

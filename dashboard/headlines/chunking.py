@@ -116,9 +116,7 @@ def _chunking_headline(
         detail = f"Best mean: {value}, {n}. Every other measured configuration is worse by a paired test"
         return Headline("good", _fitting(f"{_name(best)} beats every other chunking"), detail, doubt)
     pick = cheapest(ranking, precision) or best
-    chosen = (
-        f"{_pick_text(pick, best, precision)}; {'' if pick is best else f'best: {_name(best)}, '}{value}, {n}"
-    )
+    chosen = _pick_text(pick, best, precision, f"{value}, {n}")
     losing = _losing_sizes(ranking)
     if losing[0] and losing[1] and pick is best:
         return Headline("bad", _losing_statement(*losing, ranking.metric, unit), chosen, doubt)
@@ -189,11 +187,10 @@ def _cost_text(precision: GridRanking | None) -> str:
     return "has the smallest index" if precision is None else "passes on the least text that is not gold"
 
 
-def _pick_text(pick: TrialValue, best: TrialValue, precision: GridRanking | None) -> str:
-    """Return which configuration to take, and what it saves against the best one."""
+def _pick_text(pick: TrialValue, best: TrialValue, precision: GridRanking | None, measured: str) -> str:
+    """Return which configuration to take, what it saves against the best one, and what that measured."""
     if pick is best:
-        cheaper = f": {CHEAPER}" if precision is not None else ""
-        return f"Pick {_name(pick)}{cheaper}"
+        return f"Pick {_name(best)}: {measured}{'' if precision is None else f'; {CHEAPER}'}"
     means = {
         entry.trial.run.run_id: entry.value.mean
         for entry in (precision.values if precision else ())
@@ -205,7 +202,7 @@ def _pick_text(pick: TrialValue, best: TrialValue, precision: GridRanking | None
         if ours > 0 and theirs > 0
         else _cost_text(None if pick.trial.run.run_id not in means else precision)
     )
-    return f"Pick {_name(pick)}: tied with the best, {saved}"
+    return f"Pick {_name(pick)}: tied with the best, {saved}; best mean: {_name(best)}, {measured}"
 
 
 def _losing_sizes(ranking: GridRanking) -> tuple[list[int], list[int]]:

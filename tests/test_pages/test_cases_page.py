@@ -13,7 +13,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.charts.tokens import LIGHT
-from ragtriage.dashboard.pages.cases.case_list import fix_first_order, mixed
+from ragtriage.dashboard.pages.cases.case_list import CONTRADICTED, fix_first_order, kind_counts, mixed
 from ragtriage.dashboard.present.case_html.case import context_cards_html, highlights_of
 from ragtriage.dashboard.present.page_html.pictures import ScoreBar, score_bars
 from ragtriage.dashboard.shell.selection import Selection
@@ -119,9 +119,7 @@ def test_chips_count_what_the_other_filters_keep(
     workspace: RunStore, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = _open(workspace, monkeypatch)
-    chips, kinds = app.get("button_group")
-    offered = [option.content for option in kinds.proto.options]
-    assert offered == ["Contradicted", "Needlessly refused", "Right without context"]
+    (chips,) = app.get("button_group")
     assert [option.content for option in chips.proto.options] == [
         "Bad 4",
         "Unfaithful 3",
@@ -129,9 +127,17 @@ def test_chips_count_what_the_other_filters_keep(
         "Good 1",
     ]
     app = _open(workspace, monkeypatch, text="river 3", stage="unfaithful")
-    chips, _ = app.get("button_group")
-    assert [option.content for option in chips.proto.options] == ["Unfaithful 1"]
+    (chips,) = app.get("button_group")
+    assert [option.content for option in chips.proto.options] == ["Bad 1", "Unfaithful 1"]
     assert headline(app) == "V1: 1 of 6 cases shown, all bad"
+
+
+def test_kinds_of_answers_are_offered_with_their_number_and_none_contradicted_where_claims_were_checked(
+    demo: RunStore,
+) -> None:
+    strict = next(run for run in demo.runs("handbook") if run.name == "V3 strict prompt")
+    assert kind_counts(demo.scored(strict), checked=21) == {CONTRADICTED: 0, "refusal:over_refusal": 10}
+    assert kind_counts(demo.scored(strict), checked=0) == {"refusal:over_refusal": 10}
 
 
 def test_the_name_is_asked_once_and_a_note_opens_its_box(
