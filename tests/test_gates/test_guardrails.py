@@ -153,7 +153,7 @@ def test_a_language_that_is_lost_is_the_first_sentence_whatever_the_mean(workspa
         sample["scores"]["correctness"] = 0.0
     report = _report(workspace, before, after)
     assert report.conclusion().state == "cannot_tell"
-    assert "but pass rate where language is fi 1.00 to 0.67" in report_headline(report).statement
+    assert "but pass rate where language is fi 100 % to 67 %" in report_headline(report).statement
 
 
 def test_critical_cases_that_are_lost_are_the_first_sentence_of_gate_and_comparison(
@@ -171,7 +171,7 @@ def test_critical_cases_that_are_lost_are_the_first_sentence_of_gate_and_compari
     )
     lost = "pass rate +38 points, but pass rate of critical cases 100 % to 50 %"
     assert report_headline(gate(run.run_id, base.run_id, workspace=root)).statement.endswith(
-        "a loss to decide on: pass rate of critical cases 1.00 to 0.50"
+        "a loss to decide on: pass rate of critical cases 100 % to 50 %"
     ), "no gate of this file looks at the gain"
     (comparison,) = comparisons_with(workspace, base, [run], "headline")
     versions, names = {"v": comparison}, {"v": "V2"}
@@ -196,7 +196,7 @@ def _by_topic(workspace: RunStore, topics: int) -> tuple[str, Comparison, GateRe
 def test_a_slice_of_any_tag_that_is_lost_leads_comparison_and_gate(workspace: RunStore) -> None:
     _, comparison, report = _by_topic(workspace, 2)
     headline = compare_headline("v", {"v": comparison}, {"v": "V2"}, "V1", drawn_metrics(comparison))
-    lost = "pass rate where topic is T0 1.00 to 0.33"
+    lost = "pass rate where topic is T0 100 % to 33 %"
     assert (headline.state, headline.statement) == ("bad", f"V2 is worse than V1: {lost}")
     assert report.conclusion().state != "ship"
     assert [loss.slice for loss in report.losses] == [("topic", "T0")]
