@@ -44,7 +44,7 @@ run = ragtriage.add_run(rows(), name="first")
 assert abs(float(ragtriage.summarize(run).loc["faithfulness", "mean"]) - mean([0.9])) < 1e-9
 assert ragtriage.diagnose(run) and len(ragtriage.samples(run)) == 8 and ragtriage.gate(run)
 page = AppTest.from_file(ragtriage.dashboard.__path__[0] + "/pages/app.py", default_timeout=120).run()
-assert not page.exception and page.markdown, page.exception
+assert not page.exception and page.dataframe, page.exception
 pathlib.Path("rows.jsonl").write_text("\\n".join(map(json.dumps, rows())))
 """,
     "tests/test_own.py": """
