@@ -189,7 +189,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.scoring import batch_scores
-from ragtriage.data.scoring.batches import early, worker
+from ragtriage.data.scoring.batches import gathered, worker
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.workspace import Workspace
