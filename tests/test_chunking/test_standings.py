@@ -70,7 +70,7 @@ def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: 
     assert fixed.difference.difference == pytest.approx(-0.4)
     head = chunking_headline(found)
     assert (head.state, head.statement) == ("good", "paragraph beats every other chunking")
-    assert "paragraph, span recall@5 0.800 [0.738, 0.826], n = 40" in head.detail
+    assert "span recall@5 0.800 [0.738, 0.826], n = 40" in head.detail
     assert "paragraph, which is not on this map" in legend(found)
     heat = plotly_figure(heatmap(grid, found, "Recall")).data[0]
     assert not any("★" in text for row in heat.text for text in row)
@@ -165,7 +165,7 @@ def test_one_measured_cell_is_held_against_nothing(workspace: RunStore) -> None:
     assert "1 of 9 configurations" in unfinished.doubt
     _cell(workspace, "c", BETTER, chunk_size=128)
     head = chunking_headline(_found(workspace)[1])
-    assert "that has a value is worse" in head.detail
+    assert "measured configuration is worse" in head.detail
 
 
 def test_cells_that_share_no_question_are_not_measured(workspace: RunStore) -> None:
