@@ -437,15 +437,11 @@ def list_headline(view: View, diagnosis: Diagnosis, rows: IntArray) -> Headline:
     if alone and chosen.cohort == CONTRADICTED and not len(rows):
         return none_contradicted(name, contradictions_checked(diagnosis), diagnosis.answers.n)
     where = cohort_title(chosen.cohort) if alone and chosen.cohort else ""
-    return cases_headline(count_cases(name, diagnosis, rows), _count_doubts(view, diagnosis), where)
+    findings = pass_rate_doubts(diagnosis, view.findings(view.run))
+    doubt = "; ".join(dict.fromkeys(finding.clause for finding in findings))
+    return cases_headline(count_cases(name, diagnosis, rows), doubt, where)
 
 
 def short_name(stage: FailureStage) -> str:
     """Return the name of a stage in chips; that a case is inferred is said on the case."""
     return stage.title.removesuffix(" (inferred)")
-
-
-def _count_doubts(view: View, diagnosis: Diagnosis) -> str:
-    """Return what the checks doubt about which cases count as bad; "" for nothing."""
-    doubts = pass_rate_doubts(diagnosis, view.findings(view.run))
-    return "; ".join(dict.fromkeys(finding.clause for finding in doubts))
