@@ -12,6 +12,7 @@ from ragtriage.metrics.diagnosis.fix_first import Gain
 from ragtriage.metrics.diagnosis.stages import STAGES, Owner, stage_code
 from ragtriage.metrics.gates.gates import Gate
 from ragtriage.metrics.gates.wording import gate_title, subject_of, where_of
+from ragtriage.metrics.metric_registry import plain_names
 from ragtriage.metrics.number_text import count, number, percent
 
 MOST_NAMED = 2  # gates in one sentence
@@ -110,7 +111,8 @@ def _other_words(step: NextStep) -> tuple[str, str]:
 
 def _gate_step(gate: Gate, mean: float, blocks: bool) -> tuple[str, str]:
     """Return which metric to raise or lower, from where to where, and why it matters."""
-    subject = f"{in_sentence(subject_of(gate))}{where_of(gate)}"
+    with plain_names(False):  # the same words in a plain deck
+        subject = f"{in_sentence(subject_of(gate))}{where_of(gate)}"
     digits = 3 if number(mean) == number(gate.threshold) else 2
     what = f"{'Lower' if gate.at_most else 'Raise'} {subject} from {number(mean, digits)} to "
     what += f"{number(gate.threshold)}{'' if blocks else ' (not blocking)'}"

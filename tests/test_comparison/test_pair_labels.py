@@ -101,7 +101,7 @@ def test_a_pair_reads_the_same_whatever_else_is_on_the_page(workspace: RunStore,
             "V2 is at most 0.05 worse than V1: pass rate +2 points",
             "Pass rate +2 points, at most 0.02 worse (one-sided 95 %)",
         ),
-        ((9, 9), "V2 equals V1 within 0.05: pass rate 0.00", "60 shared questions"),
+        ((9, 9), "V2 equals V1 within 0.05: pass rate 0 points", "60 shared questions"),
         (
             (9, 13),
             "No significant difference between V2 and V1",

@@ -83,7 +83,7 @@ def test_answers_that_people_rated_are_not_labelled_again(workspace: RunStore) -
 def test_labels_come_now_where_nothing_checked_the_answers(workspace: RunStore) -> None:
     steps = _steps(workspace, _run(workspace, SPREAD), GATES.format("block"))
     assert _kinds(steps) == [("now", "labels")]
-    assert step_words(steps[0]).what == "Label 40 random answers by hand"
+    assert step_words(steps[0]).what == "Label all 40 answers by hand"
 
 
 def test_a_fault_of_many_cases_is_repaired_before_answers_are_labelled(workspace: RunStore) -> None:
@@ -96,7 +96,9 @@ def test_the_largest_stage_and_the_failing_gate_come_now(workspace: RunStore) ->
     steps = _steps(workspace, _run(workspace, low, {"correctness": 1.0}), GATES.format("block"))
     assert _kinds(steps) == [("now", "stage"), ("now", "gates"), ("later", "labels")]
     assert (steps[0].key, steps[0].n, steps[0].of, steps[0].pass_rate) == ("unfaithful", 40, 40, 1.0)
-    assert step_words(steps[1]).why == "Faithfulness: at least 0.85."
+    assert step_words(steps[1]).what.startswith("Raise faithfulness from 0.")
+    assert step_words(steps[1]).what.endswith(" to 0.85")
+    assert step_words(steps[1]).why == "Made up.", "the reason of the gate"
 
 
 def test_an_undecided_gate_comes_now_where_none_fails(workspace: RunStore) -> None:
