@@ -84,7 +84,7 @@ def _routers(findings: RouterFindings) -> ResultTable:
         }
         for code in best
     ]
-    note = "An accuracy means little where a constant router does better. Cost: every wrong route 1."
+    note = "An accuracy means little where a constant router does better. Cost: 1 per wrong route."
     return ResultTable("Compared with constant routers", tuple(rows), note)
 
 
@@ -122,7 +122,7 @@ def _costs(findings: RouterFindings) -> ResultTable:
             "Questions": wrong.refused,
             "What it means": "answered by the cheaper route"
             if short.casefold() in CHEAP
-            else f"counted as refusals; {findings.refusals:,} of the answers read as one",
+            else f"counted as refusals; {findings.refusals:,} of the answers read like one",
         }
     ]
     measured = {route: figures for route, figures in findings.added.items() if figures}

@@ -92,11 +92,12 @@ def gate_title(gate: Gate) -> str:
     if gate.kind == "guardrail":
         most = chosen_percent(gate.threshold)
         if gate.metric in SHARES:
-            return f"{subject}: up {most} or {points(MARGIN).removeprefix('+')} at most"
+            return f"{subject}: at most {most} or {points(MARGIN).removeprefix('+')} more than the baseline"
         return f"{subject}: at most {most} worse than the baseline"
     by = " by the mean" if gate.rule == "mean" else ""
     if gate.kind == "regression":
-        return f"{subject}{where}: at most {gate.threshold:g} worse than the baseline{by}"
+        loss = f"{100 * gate.threshold:g} points" if gate.metric == GOOD_SHARE else f"{gate.threshold:g}"
+        return f"{subject}{where}: at most {loss} worse than the baseline{by}"
     if gate.kind == "checks":
         share = "every one passes" if gate.every else f"at least {chosen_percent(gate.threshold)} pass{by}"
         least = f", with at least {_count(gate.fewest)}" if gate.fewest else ""

@@ -56,7 +56,7 @@ def answer_lines(
     read = 0 if explain else len(notes) - len(questions)
     unseen = [finding["severity"] for finding in findings if finding not in shown]
     reading = f"{count(read, 'note')} on how it was read" if read else ""
-    checks = f"checks on the numbers: {finding_counts(unseen)}" if unseen else ""
+    checks = f"sanity checks: {finding_counts(unseen)}" if unseen else ""
     behind = "; ".join(filter(None, [reading, checks]))
     names = store.names() if imported else {}
     scales = _scale_text(findings)
