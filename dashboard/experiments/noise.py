@@ -61,14 +61,14 @@ def _headline(summary: ExperimentSummary, findings: NoiseFindings) -> Headline:
         return Headline("not measured", f"{name}: one share of noise alone", ". ".join(details))
     state, words = VERDICTS[findings.effect.verdict]
     if findings.effect.verdict == "cannot tell" and not findings.effect.test.n_varying:
-        state, words = "good", "noise makes no difference"
+        state, words = "good", "noise has no effect"
     refused, followed = findings.refused_without, findings.followed.get("context")
     if state != "bad" and refused is not None and refused.n_scored and refused.high < 1 - MARGIN:
         state = "bad"
         words += f", but it answers {percent(1 - refused.mean)} without the gold document"
     elif state != "bad" and followed is not None and followed.n_scored and followed.low > MARGIN:
         state = "cannot tell"
-        words += f", but it follows {percent(followed.mean)} of altered documents"
+        words += f"; it follows {percent(followed.mean)} of altered texts"
     return Headline(state, f"{name}: {words}", ". ".join(details))
 
 

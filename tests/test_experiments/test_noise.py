@@ -105,9 +105,7 @@ def test_a_system_that_never_declines_shows_it(workspace: RunStore, questions: s
     summary, found = findings(workspace, questions, Confused({}, most=99, declines=False))
     shown = experiment_headline(summary)
     assert shown.state == "bad", "no tick beside answers to what it should decline"
-    assert shown.statement.endswith(
-        "noise makes no difference, but it answers 100 % without the gold document"
-    )
+    assert shown.statement.endswith("noise has no effect, but it answers 100 % without the gold document")
     assert found.effect is not None
     assert found.effect.verdict == "cannot tell"
     assert found.effect.test.n_varying == 0

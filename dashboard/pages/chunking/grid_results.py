@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -323,12 +324,6 @@ def show_trials(
     ]
     first = ("Chunking", "", "Mean", "95 % interval", *([AT_EVERY_K] if curves else []))
     names = [*first, *(name for row in rows[:1] for name in row if name not in first)]
-    bar = (
-        st.column_config.ProgressColumn(format="%.3f", min_value=0.0, max_value=1.0)
-        if bounds_of(ranking.metric) == (0.0, 1.0)
-        else st.column_config.NumberColumn(format="%.3f")
-    )
-    in_units = f", in {markdown_text(unit)}" if unit else ""
     event = st.dataframe(
         shown,
         hide_index=True,
@@ -339,30 +334,41 @@ def show_trials(
         height="content",
         placeholder="–",
         alt=table.title,
-        column_config={
-            "Size": st.column_config.NumberColumn(format="localized", help=f"largest chunk{in_units}"),
-            "Overlap": st.column_config.NumberColumn(format="localized", help=f"of neighbours{in_units}"),
-            "Mean": bar,
-            AT_EVERY_K: st.column_config.LineChartColumn(
-                help=f"mean over the run's own questions at k = {', '.join(map(str, DEFAULT_KS))}"
-            ),
-            "95 % interval": st.column_config.TextColumn(
-                help="of the mean by itself; two may overlap although one configuration is worse"
-            ),
-            "Corrected interval": st.column_config.TextColumn(
-                help="of the difference to the best, which the outcome rests on"
-            ),
-            "Chunks": st.column_config.NumberColumn(format="localized"),
-            "Tokens": st.column_config.NumberColumn(format="localized", help="tokens in the index"),
-            "Seconds": st.column_config.NumberColumn(
-                format="%.3f", help="chunking, indexing and retrieving, on the machine that ran it"
-            ),
-        },
+        column_config=_columns(ranking.metric, unit),
     )
     export_menu(rows, f"Configurations by {title_of(ranking.metric)} {key}")
     chosen = event["selection"]["rows"]
     if chosen and chosen[0] < len(entries):
         _actions(ranking, entries[chosen[0]], key)
+
+
+def _columns(metric: str, unit: str) -> dict[str, Any]:
+    """Return what the columns of a list of configurations hold; `unit` is what sizes count."""
+    bar = (
+        st.column_config.ProgressColumn(format="%.3f", min_value=0.0, max_value=1.0)
+        if bounds_of(metric) == (0.0, 1.0)
+        else st.column_config.NumberColumn(format="%.3f")
+    )
+    in_units = f", in {markdown_text(unit)}" if unit else ""
+    return {
+        "Size": st.column_config.NumberColumn(format="localized", help=f"largest chunk{in_units}"),
+        "Overlap": st.column_config.NumberColumn(format="localized", help=f"of neighbours{in_units}"),
+        "Mean": bar,
+        AT_EVERY_K: st.column_config.LineChartColumn(
+            help=f"mean over the run's own questions at k = {', '.join(map(str, DEFAULT_KS))}"
+        ),
+        "95 % interval": st.column_config.TextColumn(
+            help="of the mean by itself; two may overlap although one configuration is worse"
+        ),
+        "Corrected interval": st.column_config.TextColumn(
+            help="of the difference to the best, which the outcome rests on"
+        ),
+        "Chunks": st.column_config.NumberColumn(format="localized"),
+        "Tokens": st.column_config.NumberColumn(format="localized", help="tokens in the index"),
+        "Seconds": st.column_config.NumberColumn(
+            format="%.3f", help="chunking, indexing and retrieving, on the machine that ran it"
+        ),
+    }
 
 
 def _actions(ranking: GridRanking, entry: TrialValue, key: str) -> None:
