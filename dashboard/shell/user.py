@@ -11,17 +11,17 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.access import allowed_folders, read_only
 
-_KEY = "annotator_name"
+USER_NAME = "annotator_name"  # in the session
 
 
 def current_user() -> str:
     """Return the name that the user entered, "" without one."""
-    return str(st.session_state.get(_KEY, "")).strip()
+    return str(st.session_state.get(USER_NAME, "")).strip()
 
 
 def name_box(width: int = 150, **more: Any) -> None:
     """Draw the box for the user's name, which all pages share; the rest is passed on to st.text_input."""
-    st.text_input("Your name", key=_KEY, persist_state="session", width=width, max_chars=60, **more)
+    st.text_input("Your name", key=USER_NAME, persist_state="session", width=width, max_chars=60, **more)
 
 
 def attempt(change: Callable[[], str | None]) -> None:

@@ -36,6 +36,21 @@ def show_in(key: str, value: Any) -> None:
         st.session_state[key] = value
 
 
+_CURSOR = """<script>
+(function find(left) {
+  const field = document.querySelector(".st-key-%s input");
+  if (!field) { if (left) setTimeout(find, 100, left - 1); return; }
+  field.focus();
+  field.addEventListener("keydown", event => { if (event.key === "Enter") setTimeout(() => field.blur()); });
+})(20);
+</script>"""
+
+
+def put_cursor(key: str) -> None:
+    """Put the cursor into the text box of a key, an identifier of the code; Enter leaves the box again."""
+    st.html(_CURSOR % key, unsafe_allow_javascript=True)
+
+
 def draw_tabs(tabs: Mapping[str, tuple[str, Callable[[], object]]], key: str, usual: str = "") -> None:
     """Draw the tabs of a page, of which only the open one is computed; the address names it.
 

@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from ragtriage.dashboard.shell.session import View, keep
-from ragtriage.dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
+from ragtriage.dashboard.shell.user import USER_NAME, attempt, current_user, may_write, name_box, only_reads
+from ragtriage.dashboard.shell.widgets import put_cursor
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.cases.checks import attack_questions
 from ragtriage.data.labels.failure_taxonomy import mark_reviewed, offered_labels
@@ -56,6 +57,7 @@ _VERDICTS: tuple[tuple[str, Verdict, str], ...] = (
 )
 SAID = "label_said"  # in the session: what the last key press did
 MORE = "label_more"
+WANTED = "label_wanted"  # in the session: the box that the last key press asks to fill
 
 
 def label_buttons(
@@ -63,7 +65,7 @@ def label_buttons(
 ) -> None:
     """Draw the label controls in a row: P and F label the case and open the next, U undoes the newest label.
 
-    The name of the annotator is asked for once: until it is given, it stands in place of the rest.
+    The name of the annotator is asked for once: until it is given, every key leads to its box.
 
     Args:
         view: of the page.
@@ -83,25 +85,31 @@ def label_buttons(
             help=None if named else "Enter your name to label",
             on_click=_label, args=(view, case, verdict, after, queue_id),
         )  # fmt: skip
-    if not named:
-        name_box(160, placeholder="Your name, to label", label_visibility="collapsed")
-        return
+    if named:
+        _label_menu(view)
+    else:
+        name_box(110, placeholder="Your name", label_visibility="collapsed")
+    st.button(
+        "Note", key="label_Note only", shortcut="N", on_click=_label,
+        args=(view, case, None, after, queue_id), help="Write a note; pressed again, keep it without a verdict",
+    )  # fmt: skip
+    st.button(
+        "", key="label_undo", icon=":material/undo:", shortcut="U", help="Undo your newest label",
+        on_click=_undo, args=(view, case[0]),
+    )  # fmt: skip
+    if wanted := st.session_state.pop(WANTED, ""):
+        put_cursor(wanted)
+
+
+def _label_menu(view: View) -> None:
     with st.popover("Label", key=MORE, on_change="rerun"):
         st.selectbox(
             "Failure label", offered_labels(view.store.ledger, view.project), index=None, key="failure_label",
             accept_new_options=True, placeholder="optional",
         )  # fmt: skip
         st.text_input("Note", key="label_note", placeholder="optional", max_chars=2000)
-        st.caption("Both go with the next Pass or Fail; N keeps the note alone.")
+        st.caption("Press Enter, then P or F: they keep both and open the next case. N keeps the note alone.")
         name_box(220)
-    st.button(
-        "Note", key="label_Note only", shortcut="N", on_click=_label,
-        args=(view, case, None, after, queue_id), help="Keep the note without a verdict",
-    )  # fmt: skip
-    st.button(
-        "", key="label_undo", icon=":material/undo:", shortcut="U", help="Undo your newest label",
-        on_click=_undo, args=(view, case[0]),
-    )  # fmt: skip
 
 
 def label_list(labels: Sequence[Label]) -> None:
@@ -115,13 +123,11 @@ def label_list(labels: Sequence[Label]) -> None:
 def _label(
     view: View, case: tuple[str, str, int], verdict: Verdict | None, after: str | None, queue_id: int | None
 ) -> None:
-    if not current_user():
-        st.toast("Nothing was labelled: enter your name first, in the box next to Pass and Fail.", icon="⚠️")
+    if _nameless("labelled"):
         return
     failure, note = st.session_state.get("failure_label") or "", st.session_state.get("label_note") or ""
     if verdict is None and not note.strip():
-        st.session_state[MORE] = True
-        st.toast("A note needs text: write it under Label, then press N.")
+        st.session_state[MORE], st.session_state[WANTED] = True, "label_note"
         return
     if not run_is_there(view, case[0]):
         return
@@ -134,6 +140,15 @@ def _label(
     st.session_state[SAID] = f"Labelled {verdict or 'with a note'}"
 
 
+def _nameless(done: str) -> bool:
+    """Return whether the name is missing; where it is, say so and lead to its box."""
+    if current_user():
+        return False
+    st.session_state[WANTED] = USER_NAME
+    st.toast(f"Nothing was {done}: enter your name first, in the box next to Pass and Fail.", icon="⚠️")
+    return True
+
+
 def run_is_there(view: View, run_id: str) -> bool:
     """Return whether a run is still in the workspace; where it is not, say that nothing was labelled."""
     if run_id in view.store.workspace.run_ids():
@@ -143,6 +158,8 @@ def run_is_there(view: View, run_id: str) -> bool:
 
 
 def _undo(view: View, run_id: str) -> None:
+    if _nameless("undone"):
+        return
     undone = view.store.ledger.undo_label(run_id, st.session_state["annotator_name"])
     if undone is None:
         st.toast("You have nothing to undo in this run.")
