@@ -28,7 +28,7 @@ $(READY): pyproject.toml constraints.txt
 	  rm -rf "$(VENV)"; \
 	  "$$found" -m venv "$(VENV)" || { rm -rf "$(VENV)"; echo "no virtual environment could be made; on Debian: apt-get install python3-venv"; exit 1; }; \
 	fi; \
-	echo "Installing into $(VENV) (about half a minute, once)"
+	echo "Installing into $(VENV) (once; half a minute, or some minutes on a slow machine)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[images,judge,mcp]"
 	@touch $(READY)
 
@@ -38,6 +38,7 @@ $(TESTED): $(READY)
 	@touch $(TESTED)
 
 run: $(READY)
+	@echo "Loading the bundled samples and starting the dashboard; the address follows"
 	@$(BIN)/ragtriage demo $(if $(PORT),--port $(PORT))
 
 check: $(TESTED)

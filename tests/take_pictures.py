@@ -88,15 +88,18 @@ def picture_of_report(root: str, page: Page, _: str) -> bytes:
         return page.screenshot()
 
 
-def pictures(root: str) -> Mapping[str, Callable[[Page, str], bytes]]:
+def pictures(store: RunStore) -> Mapping[str, Callable[[Page, str], bytes]]:
     """Return what takes each picture, given a page of the browser and the address of the dashboard."""
+    first = store.find("V1 baseline", "handbook").run_id
     return {
         "triage": partial(picture_of_page, "?project=handbook"),
-        "cases": partial(picture_of_page, "cases?project=handbook"),
+        "cases": partial(
+            picture_of_page, f"cases?project=handbook&run={first}&stage=retrieval_miss&case=q04~0"
+        ),
         "compare": partial(picture_of_page, "compare?project=handbook"),
         "chunking": partial(picture_of_page, "chunking?project=handbook"),
         "loading": picture_of_loader,
-        "report": partial(picture_of_report, root),
+        "report": partial(picture_of_report, str(store.workspace.root)),
     }
 
 
@@ -118,7 +121,7 @@ def main(names: list[str]) -> None:
         store = RunStore(Workspace(root).create())
         load_samples(store)
         add_sample_stories(store)
-        known = pictures(str(root))
+        known = pictures(store)
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         with serving(root) as url:
             for name in names or known:

@@ -138,6 +138,7 @@ def present_headline(
     state: State | None,
     verdict: str = "",
     skipped: tuple[str, ...] = (),
+    n_long: int = 0,
     problem: Problem | None = None,
 ) -> Headline:
     """Return whether a deck is ready, with the verdict that it gives.
@@ -147,6 +148,7 @@ def present_headline(
         state: of the verdict on its first slide; None where it has none.
         verdict: the statement of that slide.
         skipped: titles of sections without a slide, since nothing was measured for them.
+        n_long: slides of them that hold tables, charts or cases, as many as a file needs for them.
         problem: why a story shows nothing: its text cannot be read, its run is not in the workspace any more,
             or all its slides were removed; None for none.
     """
@@ -160,7 +162,8 @@ def present_headline(
         )
     slides = "1 slide is" if n_slides == 1 else f"{n_slides} slides are"
     left_out = f"Not measured, so without a slide: {', '.join(skipped)}." if skipped else ""
-    detail = " ".join(filter(None, [f"{verdict.rstrip('.')}." if verdict else "", left_out]))
+    more = f"{n_long} of them take several slides each in a file: tables, charts, cases." if n_long else ""
+    detail = " ".join(filter(None, [f"{verdict.rstrip('.')}." if verdict else "", left_out, more]))
     if state is None or state in ("not measured", "empty"):
         return Headline("not measured", f"{slides} ready, without a verdict", detail)
     return Headline(state, f"{slides} ready{_SAYS[state]}", detail)

@@ -78,7 +78,7 @@ def runs_headline(
         return Headline("cannot tell", f"{readable:,} of {all_runs} are read so far", detail)
     look = f"{'needs' if need == 1 else 'need'} a look"
     what = f"{_have(need)} warnings" if need == len(doubted) else look
-    return Headline("cannot tell", f"{need:,} of {count(len(digests), 'run')}{of_project} {what}", detail)
+    return Headline("cannot tell", f"{need:,} of {all_runs} {what}", detail)
 
 
 def _commonest(digests: Sequence[RunDigest]) -> str:

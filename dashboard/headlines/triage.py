@@ -76,6 +76,8 @@ def guardrail_clauses(results: Sequence[GateResult]) -> str:
 
 def _guardrail(result: GateResult) -> str:
     name, change = result.gate.metric, guardrail_change(result).removeprefix("from ")
+    if name in SHARES:  # a ratio of rounded shares would not look right
+        return f"{name} {guardrail_change(result)}"
     if not result.before or result.mean is None:
         return f"{name} {change}"
     ratio = result.mean / result.before
@@ -83,7 +85,7 @@ def _guardrail(result: GateResult) -> str:
         return f"{name} −{percent(1 - ratio)} ({change})"
     if name == "latency" and ratio >= TIMES:
         return f"{ratio:.1f} times slower ({change})"
-    often = "as many" if name in SHARES else "as long" if "latency" in name else "as much"
+    often = "as long" if "latency" in name else "as much"
     more = f"+{percent(ratio - 1)}" if ratio < TIMES else f"{ratio:.{0 if ratio >= 10 else 1}f} times {often}"
     return f"{name} {more} ({change})"
 

@@ -125,7 +125,8 @@ class RunStore:
         if len(hits) == 1:
             use_declarations(self.workspace, hits[0].project)
             return hits[0]
-        offered = hits[:MOST_OFFERED] or _closest(wanted, runs, names)
+        of_project = [run for run in runs if run.project == wanted]
+        offered = (hits or of_project)[:MOST_OFFERED] or _closest(wanted, runs, names)
         labels = distinct_labels(offered, names)
         named = (f"{run.run_id} ({run.project}: {labels[run.run_id]})" for run in offered)
         shown = "; ".join(" ".join(text.split()) for text in named)
@@ -138,6 +139,8 @@ class RunStore:
         which = (
             f"the closest of {len(runs):,} runs, which `ragtriage runs` lists" if more else "all there are"
         )
+        if of_project:
+            which = f"a project has that name; `ragtriage runs` lists all {len(runs):,} runs"
         raise WorkspaceError(f"no run {wanted!r}; accepted: the id or name of a run: {shown} ({which})")
 
     def names(self) -> dict[str, str]:

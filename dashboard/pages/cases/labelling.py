@@ -91,7 +91,7 @@ def label_buttons(
         name_box(110, placeholder="Your name", label_visibility="collapsed")
     st.button(
         "Note", key="label_Note only", shortcut="N", on_click=_label,
-        args=(view, case, None, after, queue_id), help="Write a note; pressed again, keep it without a verdict",
+        args=(view, case, None, after, queue_id), help="Write a note; then, keep it without a verdict",
     )  # fmt: skip
     st.button(
         "", key="label_undo", icon=":material/undo:", shortcut="U", help="Undo your newest label",

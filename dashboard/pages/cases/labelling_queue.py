@@ -117,11 +117,11 @@ def _start_form(view: View, scored: ScoredRun) -> None:
         "Label at random",
         icon=":material/shuffle:",
         type="tertiary",
-        help="Labels of cases drawn at random can correct the mean of a judge",
     ):
         st.caption(
             "Cases come in random order and without their scores, so labels are an unbiased sample of the "
-            f"{count(scored.n, 'case')}. {ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are advised."
+            f"{count(scored.n, 'case')}, which can correct the mean of a judge. "
+            f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are advised."
         )
         if "queue_name" not in st.session_state:
             st.session_state["queue_name"] = current_user()

@@ -8,6 +8,7 @@ from ragtriage.dashboard.pages.present.presentation import (
     conclusion,
     edit_slide,
     export_bar,
+    present_button,
     presentation,
     preview,
     rendered_sections,
@@ -17,7 +18,7 @@ from ragtriage.dashboard.pages.present.presentation import (
 )
 from ragtriage.dashboard.present.stories.report import report_facts
 from ragtriage.dashboard.shell.components import open_page, run_facts
-from ragtriage.dashboard.shell.session import current_selection, current_view, end_presentation, keep
+from ragtriage.dashboard.shell.session import current_selection, current_view, end_presentation
 
 view = current_view()
 shown = story_on_display(view)
@@ -42,7 +43,7 @@ if not rendered[1]:
 
 chosen = thumbnails(shown[0].story_id, rendered[1])
 with st.container(horizontal=True):
-    st.button("Present", key="story_present", on_click=keep, kwargs={"slide": 1})
+    present_button(rendered[1], chosen)
     export_bar(rendered[0], story, rendered[1])
 left, right = st.columns([3, 1], gap="medium")
 with left:

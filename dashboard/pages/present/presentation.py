@@ -91,9 +91,10 @@ def conclusion(
         (section for section in ready if section.slide is not None and section.slide.layout == "verdict"),
         None,
     )
+    n_long = sum(section.slide is None for section in ready)
     if verdict is None or verdict.slide is None:
-        return present_headline(len(ready), None, "", skipped)
-    return present_headline(len(ready), verdict.slide.state, verdict.slide.subtitle, skipped)
+        return present_headline(len(ready), None, "", skipped, n_long)
+    return present_headline(len(ready), verdict.slide.state, verdict.slide.subtitle, skipped, n_long)
 
 
 def story_bar(view: View, shown: tuple[StoredStory, Story | None] | None) -> None:
@@ -102,19 +103,23 @@ def story_bar(view: View, shown: tuple[StoredStory, Story | None] | None) -> Non
     listed = {stored.story_id: stored for stored in stories(ledger, view.project)}
     if listed and shown is not None:
         titles = {story_id: f"{stored.title} ({story_id})" for story_id, stored in listed.items()}
-        key = f"story_picker_{shown[0].story_id}"
+        picker = f"story_picker_{shown[0].story_id}"
         st.selectbox(
             "Deck",
             list(listed),
             index=list(listed).index(shown[0].story_id),
             format_func=titles.__getitem__,
-            key=key,
-            on_change=lambda: keep(story=st.session_state[key], slide=0),
+            key=picker,
+            on_change=lambda: keep(story=st.session_state[picker], slide=0),
+            help="In brackets the number of the deck, for `ragtriage report RUN --story NUMBER`",
         )
     if not may_write():
         only_reads("Changes of decks")
         return
-    audience = st.selectbox("Audience", AUDIENCES, index=2, key="story_audience", width=AUDIENCE_WIDTH)
+    story = shown[1] if shown is not None else None
+    usual = AUDIENCES.index("stakeholder" if story is None else story.audience)
+    key = f"story_audience_{0 if shown is None else shown[0].story_id}"
+    audience = st.selectbox("Audience", AUDIENCES, index=usual, key=key, width=AUDIENCE_WIDTH)
     with st.container(horizontal=True):
         st.button("New deck of this run", key="story_new", on_click=_new, args=(view, audience))
         if shown is not None:
@@ -328,6 +333,13 @@ def export_bar(view: StoryView, story: Story, rendered: Sequence[RenderedSection
 LARGE = "font-size: 1.7rem; line-height: 1.35; max-width: 60ch;"
 CHART_HEIGHT, CHART_FONT_SIZE = 540, 18
 ROWS_SHOWN = 12
+
+
+def present_button(rendered: Sequence[RenderedSection], chosen: int) -> None:
+    """Draw the button that presents a deck, from the chosen slide on."""
+    title = int(not any(section.slide is not None for section in rendered))
+    at = sum(section.measured for section in rendered[: chosen + 1]) + title if chosen else 1
+    st.button("Present", key="story_present", on_click=keep, kwargs={"slide": max(at, 1)})
 
 
 def presentation(story: Story, rendered: Sequence[RenderedSection], facts: Sequence[str], slide: int) -> None:

@@ -79,7 +79,8 @@ def write_report(
     for view in views:
         for section in story.sections:
             drawn = render_section(view, section)
-            heading = f"{view.name}: {drawn.heading}" if len(views) > 1 else drawn.heading
+            named = len(views) == 1 or drawn.heading.startswith(view.name)
+            heading = drawn.heading if named else f"{view.name}: {drawn.heading}"
             rendered.append(replace(drawn, heading=heading))
     content = export_report(views[0], story, rendered, file_format)
     write_file(output, content)

@@ -207,7 +207,7 @@ def sketch_slide(section: RenderedSection, foot: str) -> SlidePlan:
         (MARGIN, 1.5, WIDTH, 4.6),
         Paragraph(section.sentence, 20),
         Paragraph(section.note, 18, LIGHT.muted),
-        Paragraph(f"\nOn its slides: {listed}." if listed else "", 18, LIGHT.muted),
+        Paragraph(f"\nIn a file, with slides of its own: {listed}." if listed else "", 18, LIGHT.muted),
     )
     return SlidePlan(LIGHT.primary, tuple(plan.parts), foot, plan.whole)
 
@@ -240,7 +240,8 @@ def _tile(plan: _Plan, tile: Tile, box: Box) -> None:
     lead = f"{GLYPHS[tile.state]} {tile.word}" if tile.word else ""
     write = percent if tile.value.endswith("%") else number
     gate = tile.strip.gate
-    target = "" if gate is None else f"target {write(gate)}"
+    most = "at most " if tile.strip.higher_is_better is False else ""
+    target = "" if gate is None else f"target {most}{write(gate)}"
     plan.words(
         (left + 0.2, top + 0.94, inner, height - 0.98),
         Paragraph("; ".join(filter(None, [target, tile.change])), 13, LIGHT.muted, False, lead, tones.text),
