@@ -14,7 +14,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.text.right_by_text import right_by_text
 from ragtriage.metrics.schema.scores import Source, Status
 
-RIGHT, OTHER, OPEN = "It is Ann Lee.", "It is Bob Ray.", "It is Ann Ray."
+RIGHT, OTHER, OPEN = "It is Ann Lee.", "It is Bob Ray.", "It is Lee Ray."
 REFUSED = "I cannot answer that."
 
 

@@ -21,7 +21,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.ledger import Verdict
 from ragtriage.metrics.diagnosis.stages import STAGES
 
-RIGHT, OTHER, OPEN, REFUSED = "It is Ann Lee.", "It is Bob Ray.", "It is Ann Ray.", "I cannot answer that."
+RIGHT, OTHER, OPEN, REFUSED = "It is Ann Lee.", "It is Bob Ray.", "It is Lee Ray.", "I cannot answer that."
 CLAIMS = {
     "claims": [{"text": "Bob Ray.", "in_reference": True}],
     "reference_claims": [{"text": "Bob Ray.", "in_answer": True}],

@@ -18,10 +18,12 @@ from ragtriage.dashboard.present.stories.story import (
     StorySection,
     story_from_json,
 )
+from ragtriage.dashboard.wording.escaping import in_sentence
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.stories import add_story, change_story, remove_story, stories, story_of
 from ragtriage.data.store.workspace import Run
+from ragtriage.metrics.metric_registry import title_of
 
 
 def run_of(demo: RunStore, project: str, name: str) -> Run:
@@ -134,7 +136,9 @@ def test_a_report_says_where_its_numbers_come_from(demo: RunStore) -> None:
     assert any("Only 10 questions" in caveat for caveat in report.caveats)
     (words,) = [caveat for caveat in report.caveats if caveat.startswith("Estimated from words")]
     estimated = {
-        name.partition("@")[0] for name, one in view.summary.items() if set(one.sources) == {"estimated"}
+        in_sentence(title_of(name)).partition("@")[0]
+        for name, one in view.summary.items()
+        if set(one.sources) == {"estimated"}
     }
     named = words.partition(": ")[2].removesuffix(f" and {len(estimated) - 8} more.").rstrip(".").split(", ")
     assert "@" not in words
@@ -149,7 +153,7 @@ def test_a_story_exports_its_tables_and_charts(demo: RunStore, tmp_path: Path) -
 
     view = view_of(demo)
     rendered = [render_section(view, StorySection("why"))]
-    name = "01-" + re.sub(r"[^\w-]+", "-", rendered[0].heading)
+    name = "01-" + re.sub(r"[^\w-]+", "-", rendered[0].heading).strip("-")
     content = export_report(view, Story("T", view.run.run_id), rendered, "zip")
     names = zipfile.ZipFile(io.BytesIO(content)).namelist()
     assert f"{name}.csv" in names
