@@ -26,7 +26,10 @@ def _binding(
     key, value = f"pick_{name}", getattr(current_selection(), name)
     if options and value not in options:
         value = options[0] if shown is None else shown
-    show_in(key, value)
+    if options:  # always: where a run was cut short, the browser has the first option and would send it
+        st.session_state[key] = value
+    else:
+        show_in(key, value)
     return {"key": key, "on_change": _keep_value, "args": (name, key, clear, options)}
 
 
