@@ -207,7 +207,7 @@ def sketch_slide(section: RenderedSection, foot: str) -> SlidePlan:
         (MARGIN, 1.5, WIDTH, 4.6),
         Paragraph(section.sentence, 20),
         Paragraph(section.note, 18, LIGHT.muted),
-        Paragraph(f"\nIn a file, with slides of its own: {listed}." if listed else "", 18, LIGHT.muted),
+        Paragraph(f"\nShown below, and in a file on slides of its own: {listed}." if listed else "", 18, LIGHT.muted),
     )
     return SlidePlan(LIGHT.primary, tuple(plan.parts), foot, plan.whole)
 
