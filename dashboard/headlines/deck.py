@@ -162,7 +162,7 @@ def present_headline(
         )
     slides = "1 slide is" if n_slides == 1 else f"{n_slides} slides are"
     left_out = f"Not measured, so without a slide: {', '.join(skipped)}." if skipped else ""
-    more = f"In a file {n_long} of the slides become one or more each: tables, charts, cases." if n_long else ""
+    more = f"In a file {n_long} slides become one or more each: tables, charts, cases." if n_long else ""
     detail = " ".join(filter(None, [f"{verdict.rstrip('.')}." if verdict else "", more, left_out]))
     if state is None or state in ("not measured", "empty"):
         return Headline("not measured", f"{slides} ready, without a verdict", detail)

@@ -203,11 +203,12 @@ def sketch_slide(section: RenderedSection, foot: str) -> SlidePlan:
         f"{count(len(section.cases), 'case')} in full" if section.cases else "",
     ]
     listed = ", ".join(filter(None, holds))
+    where = f"\nShown below, and in a file on slides of its own: {listed}." if listed else ""
     plan.words(
         (MARGIN, 1.5, WIDTH, 4.6),
         Paragraph(section.sentence, 20),
         Paragraph(section.note, 18, LIGHT.muted),
-        Paragraph(f"\nShown below, and in a file on slides of its own: {listed}." if listed else "", 18, LIGHT.muted),
+        Paragraph(where, 18, LIGHT.muted),
     )
     return SlidePlan(LIGHT.primary, tuple(plan.parts), foot, plan.whole)
 
