@@ -130,7 +130,8 @@ def _usual_baseline(view: View) -> str:
         return f"{view.labels[view.found.run.run_id]} (baseline)"
     if view.previous is not None:
         return f"{view.labels[view.previous.run_id]} (run before)"
-    return "the usual baseline" if view.selection.baseline else "none: it is the baseline"
+    named = view.selection.baseline and not view.found.itself
+    return "the usual baseline" if named else "none: it is the baseline"
 
 
 def _findings(view: View) -> None:
