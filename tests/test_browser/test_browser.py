@@ -61,6 +61,8 @@ def test_labels_by_key_with_undo_and_not_while_typing(site: Site) -> None:
     site.open(f"cases?project=iris&run={run}")
     ledger = site.store.ledger
     name = site.page.get_by_label("Your name")
+    site.page.keyboard.press("n")
+    expect(name, "a key without a name leads to its box").to_be_focused(timeout=15_000)
     name.fill("pfuj")
     name.press("Enter")
     site.settle()
@@ -73,6 +75,11 @@ def test_labels_by_key_with_undo_and_not_while_typing(site: Site) -> None:
     expect(bar, "labelling goes on to the next case").to_contain_text("2 of 30", timeout=15_000)
     labels = ledger.labels(run)
     assert [(one.annotator, one.verdict) for one in labels] == [("pfuj", "fail")]
+    site.settle()
+    site.page.keyboard.press("n")
+    expect(site.page.get_by_label("Note", exact=True)).to_be_focused(timeout=15_000)
+    site.page.keyboard.press("Escape")
+    site.page.locator("h1").click()
     site.settle()
     site.page.keyboard.press("u")
     expect(bar, "undo goes back to the case").to_contain_text("1 of 30", timeout=15_000)
