@@ -235,6 +235,7 @@ def stand_in(
     ]
     refused, say_more = run.scored.stage_features["refused"] == 1, run.answers.say_more
     too_little = (run.right_by_text and run.label_correction is None) or 2 * refused.sum() > run.scored.n
+    too_little |= not run.answers.n  # checks of what was retrieved say nothing of answers
     too_much = say_more >= max(1, WORDY * run.answers.n)
     if too_little or too_much or right.verdict not in ("PASS", "INCONCLUSIVE") or not any(excused):
         return [*results]

@@ -183,6 +183,22 @@ def test_right_answers_stand_for_gates_that_are_not_measured(
     assert report.conclusion(strict=True).state != "ship" or len(names) == 3
 
 
+def test_checks_without_answers_stand_for_no_answers(workspace: RunStore) -> None:
+    """That memory finds its facts says what was retrieved; no answer was given, so none is right."""
+    samples = [
+        {
+            "question": f"Which room did I book in week {at}?",
+            "retrieved": [{"id": f"d{at}", "text": f"Room {at} in week {at}."}],
+            "checks": [{"name": "room", "kind": "memory", "expected": f"Room {at}", "passed": True}],
+        }
+        for at in range(60)
+    ]
+    root = str(workspace.workspace.root)
+    report = gate(add_run(samples, "run", workspace=root).run_id, workspace=root)
+    assert "right answers" not in {result.gate.metric for result in report.results}
+    assert report.conclusion().state == "not_checked"
+
+
 @pytest.mark.parametrize("labels", [0, 20])
 def test_words_stand_for_no_gate_unless_labels_correct_them(workspace: RunStore, labels: int) -> None:
     report = _gated(workspace, ["In {year}."], scores={})
