@@ -12,7 +12,7 @@ from ragtriage.metrics.gates.gates import FEWEST_QUESTIONS
 from ragtriage.metrics.metric_registry import declared, title_of
 from ragtriage.metrics.number_text import count, interval_text, number
 
-LONGEST_NAME = 40
+LONGEST_NAME = 48
 LONGEST_STATEMENT = 70
 NEARLY = 0.9  # share of the best precision that costs about the same
 CHEAPER = "no other tied with it hands on clearly less text that is not gold"
