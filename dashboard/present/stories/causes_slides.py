@@ -16,7 +16,7 @@ from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_cas
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.next_steps import concerned, step_words
 from ragtriage.data.diagnosis.doubts import stage_doubt
-from ragtriage.data.diagnosis.pipeline import UNCHECKED
+from ragtriage.data.diagnosis.pipeline import NOT_JUDGED, UNCHECKED, pipeline_of
 from ragtriage.data.gates.next_steps import NextStep
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, FailureStage, Owner, stage_code
@@ -28,21 +28,12 @@ MOST_NUMBERS, STEPS = 4, 4
 LONGEST_NAME, LONGEST_TITLE, LONGEST_DETAIL = 30, 90, 150
 
 
-_PIPELINE: Mapping[str, tuple[str, ...]] = {  # step that a case must survive -> failure stages that end there
-    "Retrieved": ("missed", "retrieval_miss", "partial_gold", "inferred_miss"),
-    "In top k": ("misranked",),
-    "Answered": ("answered_unanswerable", "refused_with_context", "inferred_refusal", "refused"),
-    "Faithful": (
-        "followed_noise",
-        "inferred_noise",
-        "self_contradiction",
-        "contradicts_context",
-        "unfaithful",
-    ),
-    "Complete, on topic": ("left_out", "off_question"),
+_PLAIN_STEPS = {  # a step of the pipeline for those who did not build the system
+    "routed": "Checks passed",
+    "found": "Passage found",
+    "ranked": "Passed on",
+    "faithful": "Supported",
 }
-
-_PLAIN_STEPS = {"Retrieved": "Passage found", "In top k": "Passed on", "Faithful": "Supported"}
 
 
 def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
@@ -100,26 +91,19 @@ def _doubts(view: StoryView, entries: Sequence[FixFirst]) -> list[str]:
 
 
 def _losses(view: StoryView) -> list[Loss]:
-    """Return the steps that lose cases or that most pipelines have, from what is measured to what is good."""
-    diagnosis, plain = view.diagnosis, view.audience != "engineer"
-    counts = diagnosis.stage_counts()
+    """Return the steps that lose cases, as Triage has them, from what is measured to what is good."""
+    diagnosis, names = view.diagnosis, _PLAIN_STEPS if view.audience != "engineer" else {}
     left = int(diagnosis.measured.sum())
-    steps = [Loss("Checked" if plain else "Measured", left)]
-    placed = {key for stages in _PIPELINE.values() for key in stages}
-    others = tuple(stage.key for stage in STAGES if stage.key not in placed)
-    for step, stages in {**_PIPELINE, "Checks passed": others}.items():
+    steps = [Loss("Checked" if names else "Measured", left)]
+    for step in pipeline_of(diagnosis).steps:
         lost = Counter[Owner]()
-        for key in stages:
-            lost[STAGES[stage_code(key)].owner] += counts[key]
-        if lost.total():
+        for loss in step.losses:
+            if loss.key != NOT_JUDGED:
+                lost[STAGES[stage_code(loss.key)].owner] += loss.n
+        if lost:
             left -= lost.total()
-            steps.append(
-                Loss(
-                    _PLAIN_STEPS.get(step, step) if plain else step,
-                    left,
-                    tuple((owner, n) for owner, n in lost.items() if n),
-                )
-            )
+            title = "Nothing else wrong" if step.key == "good" else names.get(step.key, step.title)
+            steps.append(Loss(title, left, tuple(lost.items())))
     return [*steps, Loss("Good" if diagnosis.answers.enough else UNCHECKED, left)]
 
 
