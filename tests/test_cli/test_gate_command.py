@@ -236,5 +236,5 @@ def test_a_column_of_zeros_is_told_beside_its_verdict(
     root, summary = demo.workspace.root, tmp_path / "gate.md"
     found = run(capsys, root, "gate", colbert.run_id, "--json", "--markdown", str(summary)).json
     assert "context precision is 0 in every case" in found["cautions"]
-    assert "Caveat: context\\_precision is 0" in summary.read_text(encoding="utf-8")
-    assert "Caveat: context_precision is 0" in run(capsys, root, "gate", colbert.run_id).out
+    assert "Caveat: context precision is 0" in summary.read_text(encoding="utf-8")
+    assert "Caveat: context precision is 0" in run(capsys, root, "gate", colbert.run_id).out

@@ -75,7 +75,7 @@ def test_without_a_baseline_nobody_calls_the_run_before_one(
     text = _read(app)
     note = "project shop has no baseline, and none was named"
     assert f"Baseline: none ({note}); changes are since V1, the run before" in text
-    assert f"baseline: none ({note})" in text.split("whole 95 % interval")[1], "the gates name it alike"
+    assert f"Baseline: none ({note}); gates:" in text, "the gates name it alike"
     assert "Changed since the run before, V1" in text
     assert "The questions differ (12 in V1, 20 in the other run)" in text
     assert "in the baseline" not in text

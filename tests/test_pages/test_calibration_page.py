@@ -119,7 +119,8 @@ def test_mtrag_shows_agreement_of_every_metric(
     script: Path, demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = next(one for one in demo.runs("mtrag") if one.name.startswith("GPT-4"))
-    app = _open(script, demo, monkeypatch, project="mtrag", run=run.run_id)
+    unfolded = ("judge_ranking",)
+    app = _open(script, demo, monkeypatch, project="mtrag", run=run.run_id, unfolded=unfolded)
     words = _words(app)
     for told in (
         "n = 159 of 159 labelled cases",

@@ -88,7 +88,7 @@ def test_without_a_partner_a_run_with_gold_says_how_to_get_one(
 def test_without_gold_there_is_one_line(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _add(workspace, _records(LOW, gold=False), "v1")
     app = _open(workspace, monkeypatch)
-    assert "names no gold" in _words(app)
+    assert "records no gold" in _words(app)
     assert "ragtriage generate" not in _words(app)
     assert TITLE not in [heading.value for heading in app.subheader]
 

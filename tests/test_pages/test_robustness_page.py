@@ -53,7 +53,7 @@ def test_injection_shows_both_axes_and_leads_to_the_cases_that_follow(
     text = page_text(app)
     assert "poisoned cases, pooled over " in text
     assert "clean context: 100 % right" in text
-    assert "which no quote of it holds" in text
+    assert "outside any quote" in text
     follows = next(button for button in app.button if button.label.startswith("Cases that follow"))
     follows.click().run()
     assert not app.exception

@@ -49,7 +49,7 @@ if not grids and view.run.means:
     st.stop()
 if not grids:
     open_page(NO_GRID)
-    example_section("chunking", partial(grid_form, view.store, view.project), "Begin: run a grid")
+    example_section("chunking", partial(grid_form, view.store, view.project), "Start: run a grid")
     st.caption(
         "`ragtriage grid CORPUS --questions FILE` does the same; runs that say how they were chunked "
         "(`--config chunk_size=256 --config chunk_overlap=32`) are a grid as well."
