@@ -62,16 +62,14 @@ def runs_headline(
         single = f"{name} ({project}): its numbers have errors"
         several = f"{count(len(broken), 'run')}{of_project} have errors in their numbers"
         return Headline("bad", several if broken[1:] else single, detail)
-    if means == len(runs):
-        return Headline(
-            "not measured", f"{count(means, 'run')}{of_project} {_have(means)} summary scores only", detail
-        )
     all_runs = f"{count(len(runs), 'run')}{of_project}"
+    if means == len(runs):
+        return Headline("not measured", f"{all_runs} {_have(means)} summary scores only", detail)
     need, unread = len(digests) - readable, len(runs) - len(digests)
     if not need and not unread:
         return Headline(
             "good",
-            f"{count(len(runs), 'run')}{of_project}, no warnings",
+            f"{all_runs}, no warnings",
             f"Each has a pass rate. {detail}".strip(),
         )
     if not need:

@@ -21,9 +21,9 @@ from ragtriage.data.comparison.leaderboard import PERCENTILES, CostPoint, Leader
 from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
-from ragtriage.metrics.gates.wording import GOOD_SHARE
+from ragtriage.metrics.gates.wording import level_text
 from ragtriage.metrics.metric_registry import title_of
-from ragtriage.metrics.number_text import number, percent, points, signed
+from ragtriage.metrics.number_text import points, signed
 from ragtriage.metrics.result_table import (
     Cell,
     Change,
@@ -70,7 +70,7 @@ def version_table(
     metrics = dict.fromkeys(metric for by_metric in differences.values() for metric in by_metric)
     bases = {
         metric: {
-            _level(metric, each[metric].base)
+            level_text(metric, each[metric].base)
             for each in differences.values()
             if metric in each and each[metric].difference.n_pairs
         }
@@ -94,17 +94,13 @@ def _version_cells(metric: MetricDifference | None, name: str, one_base: bool) -
     if metric is None or not metric.difference.n_pairs:
         return {name: None, interval: None, pairs: Count(0)}
     symbol = OUTCOME_MARKS[metric.verdict]
-    base = "" if one_base else f"{_level(metric.metric, metric.base)} → "
-    level = _level(metric.metric, metric.other)
+    base = "" if one_base else f"{level_text(metric.metric, metric.base)} → "
+    level = level_text(metric.metric, metric.other)
     return {
         name: f"{base}{level}  ({signed(metric.difference.difference)} {symbol})",
         interval: ends_of(metric, 2),
         pairs: Count(metric.difference.n_pairs),
     }
-
-
-def _level(metric: str, value: float) -> str:
-    return percent(value) if metric == GOOD_SHARE else number(value)
 
 
 def difference_table(differences: Sequence[MetricDifference], name: str, digits: int = 2) -> ResultTable:

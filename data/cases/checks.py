@@ -105,18 +105,8 @@ def failed_checks_text(sample: Mapping[str, Any]) -> str:
 def _difference(check: CaseCheck) -> str:
     if not check.expected and not check.actual:
         return check.reason or "failed"
-    wanted, got = _value(check.expected), _value(check.actual)
-    if isinstance(wanted, dict) and isinstance(got, dict):  # of two objects, only the fields that differ
-        names = [name for name in {**wanted, **got} if wanted.get(name) != got.get(name)]
-        pairs = (f"{name} expected {_field(wanted.get(name))}, got {_field(got.get(name))}" for name in names)
-        return "; ".join(pairs) or "failed"
     expected, actual = _shortened(check.expected), _shortened(check.actual)
     return f"expected {expected or 'nothing recorded'}, got {actual or 'nothing'}"
-
-
-def _field(value: Any) -> str:
-    text = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-    return _shortened(text) or "nothing"
 
 
 def _shortened(text: str) -> str:

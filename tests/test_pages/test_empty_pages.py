@@ -83,7 +83,7 @@ def test_an_empty_page_shows_its_example_and_a_form(
     assert not app.exception
     assert EXAMPLES[page].statement in page_text(app)
     assert app.button(key=f"example_{EXAMPLES[page].project}").label == "Open the example"
-    assert any(label in page_text(app) for label in ("Begin", "Start", "Let Claude evaluate"))
+    assert any(label in page_text(app) for label in ("Start", "Let Claude evaluate"))
 
 
 def test_the_example_is_loaded_and_opened(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

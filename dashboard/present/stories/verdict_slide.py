@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 
 from ragtriage.dashboard.charts.deck import MetricBar, metric_bars
@@ -19,9 +20,9 @@ from ragtriage.dashboard.wording.gates import rule_texts, state_text
 from ragtriage.data.comparison.compare import MetricDifference, Side, metric_sides
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
-from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS, change_text
+from ragtriage.metrics.gates.wording import GOOD_SHARE, VERDICT_WORDS, change_text, level_text
 from ragtriage.metrics.metric_registry import bounds_of, declared, title_of
-from ragtriage.metrics.number_text import count, number, percent
+from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Number, ResultTable, ends_of
 
 HEADLINE = (
@@ -195,7 +196,7 @@ def _tile(
     """Return a metric as a tile; its state is that of the gate that decides about it."""
     results = [result for result in _results(view) if result.gate.metric == name]
     state, word = _state(results[0]) if results else ("not measured", "no gate")
-    write = percent if name == GOOD_SHARE else number
+    write = partial(level_text, name)
     level = next((result.gate for result in results if result.gate.kind == "mean"), None)
     interval = "" if bar.low is None else f"{write(bar.low)} to {write(bar.high)}"
     declaration = declared(name)
@@ -224,11 +225,9 @@ def _tile(
 
 def _change(name: str, bar: MetricBar, paired: MetricDifference | Side, base: str) -> str:
     """Return the mean of the baseline; where the run's is over more questions than both share, the change."""
-    rate = name == GOOD_SHARE
     if paired.difference.n_pairs == bar.n:
-        return f"{base} {percent(paired.base) if rate else number(paired.base)}"
-    difference = paired.difference.difference
-    return f"{change_text(name, difference)} vs {base}"
+        return f"{base} {level_text(name, paired.base)}"
+    return f"{change_text(name, paired.difference.difference)} vs {base}"
 
 
 def _state(result: GateResult) -> tuple[State, str]:
