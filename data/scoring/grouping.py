@@ -39,6 +39,24 @@ def distinct_codes(column: Any) -> tuple[NDArray[np.object_], IntArray]:
     return values[order], sorted_code[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
+def independent_clusters(clusters: Any, questions: Any, asked: IntArray) -> Any:
+    """Return a column of clusters in which those that ask the same questions are one.
+
+    A question that a file has under several ids is drawn once, and so is a conversation.
+
+    Args:
+        clusters: the conversation of each sample, or its question where it is in none.
+        questions: the id of each sample's question.
+        asked: (n,) codes of the questions by their texts.
+    """
+    names, codes = distinct_codes(clusters)
+    first = np.unique(distinct_codes(questions)[1], return_index=True)[1]  # a sample of each question
+    questions_of = np.zeros(len(names), dtype=np.int64)
+    np.add.at(questions_of, codes[first], asked[first])  # codes are digests: equal sums are equal sets
+    _, earliest, same = np.unique(questions_of, return_index=True, return_inverse=True)
+    return pa.array(names[earliest[same]][codes], pa.string())
+
+
 def field_slice(name: str, column: Any) -> Slice:
     """Return the samples grouped by the values of a column."""
     values, codes = distinct_codes(column.cast("string").fill_null(NOT_GIVEN))

@@ -25,6 +25,7 @@ from ragtriage.data.scoring.grouping import (
     Slice,
     distinct_codes,
     field_slice,
+    independent_clusters,
     language_slices,
     length_slice,
     noise_slices,
@@ -225,9 +226,12 @@ class ScoredRun:
         if stored.exists():
             with suppress(WorkspaceError):  # damaged since this process opened the run; the samples tell it
                 return _stored_table(stored)
-        table = _stored_table(self.samples_path, _INDEX)
+        table, texts = _stored_table(self.samples_path, _INDEX), self.auxiliary_table("texts")
+        clusters = pc.coalesce(table["conversation_id"], table["question_id"])
+        if texts is not None:
+            clusters = independent_clusters(clusters, table["question_id"], texts["asked"].to_numpy())
         return (
-            table.append_column("cluster", pc.coalesce(table["conversation_id"], table["question_id"]))
+            table.append_column("cluster", clusters)
             .append_column("question_length", pc.utf8_length(table["question"]))
             .drop_columns(["conversation_id", "question"])
         )
@@ -267,7 +271,7 @@ class ScoredRun:
 
     @cached_property
     def clusters(self) -> IntArray:
-        """(q,) code of each question's cluster: its conversation if it has one, else itself."""
+        """(q,) code of each question's cluster: its conversation, else itself; the same ones asked are one."""
         codes = distinct_codes(self.index["cluster"])[1]
         of_question = np.zeros(len(self.question_ids), dtype=np.int64)
         of_question[self.question] = codes

@@ -12,8 +12,10 @@ from command_line import run as ragtriage
 
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.data.api import add_run, gate
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.summaries import summarise
 from ragtriage.metrics.sanity.documents import FAULTS_OF_TEXTS, read_first
 from ragtriage.metrics.sanity.rule import Finding
 
@@ -304,6 +306,30 @@ def test_questions_under_several_ids_shrink_n(workspace: RunStore) -> None:
     assert dict(findings["asked_twice"].evidence) == {"questions": 120.0, "effective n": 60.0}
     assert "60 of them with different answers" in findings["asked_twice"].message
     assert report.conclusion().state == "cannot_tell"
+
+
+def test_copies_of_a_question_narrow_no_interval(workspace: RunStore) -> None:
+    def copied(times: int, **more: Any) -> tuple[float, ...]:
+        samples = [
+            {
+                "question_id": f"{at}-{copy}",
+                "question": f"What does paragraph {at} of the statute say?",
+                "answer": "It allows it.",
+                "scores": {"faithfulness": 0.2 if at % 5 == 0 else 1.0, "answer_correctness": 0.9},
+                **{name: f"{value} {at // 2}-{copy}" for name, value in more.items()},
+            }
+            for copy in range(times)
+            for at in range(40)
+        ]
+        run = add_run(samples, f"{times}{more}", "p", str(workspace.workspace.root))
+        scored = workspace.scored(run)
+        rate, metric = diagnose(scored, DiagnosisSettings()).pass_rate, summarise(scored)["faithfulness"]
+        assert metric.low is not None and metric.high is not None
+        return rate.n_clusters, round(metric.low, 6), round(metric.high, 6)
+
+    assert copied(5) == copied(1)
+    assert copied(5)[0] == 40
+    assert copied(3, conversation_id="talk")[0] == 20, "a conversation that is held again is no other"
 
 
 def test_sources_that_are_asked_for_and_never_named(workspace: RunStore) -> None:
