@@ -373,3 +373,24 @@ def test_a_response_among_the_questions_of_ragas_is_refused(capsys: Capture, tmp
     answer = run(capsys, tmp_path / "ws", "import", str(path))
     assert answer.code == 2
     assert ":24: response: holds an answer, in a test set of Ragas that has none before" in answer.err
+
+
+@pytest.mark.parametrize("name", ["questions.csv", "questions.jsonl"])
+def test_questions_alone_are_no_run(capsys: Capture, tmp_path: Path, name: str) -> None:
+    asked = [{"question_id": f"q{at}", "question": f"What is rule {at}?", "repeat": 0} for at in range(3)]
+    path = tmp_path / name
+    if name.endswith("csv"):
+        rows = [",".join(asked[0]), *(",".join(map(str, each.values())) for each in asked)]
+    else:
+        rows = [json.dumps(each) for each in asked]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    answer = run(capsys, tmp_path / "ws", "import", str(path))
+    assert answer.code == 2
+    assert answer.err == (
+        f"error: {path}: holds nothing that can be measured: no answer, no document and no score; "
+        "accepted: one of these; or `--format native_questions` for questions alone\n"
+    )
+    assert run(capsys, tmp_path / "ws", "import", str(path), "--format", "native_questions").code == 0
+    failed = json.dumps({**asked[0], "error": "timeout"})
+    (tmp_path / "failed.jsonl").write_text(failed, encoding="utf-8")
+    assert run(capsys, tmp_path / "ws", "import", str(tmp_path / "failed.jsonl")).code == 0

@@ -56,11 +56,25 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     base = ParsedRun(source.stem, (), source.name, "native")
     kind = container(source)
     if kind == "jsonl":
-        return [_of_lines(islice(json_lines(source, errors), options.limit), base, errors)]
-    if kind == "json" and isinstance(source.document(), dict):
-        base = _with_facts(base, source.document().get("run"), "run", None, errors)
-    table = open_table(source, errors, options.limit, rows=options.rows)
-    return [replace(base, records=records_of_native(table, errors), notes=table.notes)]
+        run = _of_lines(islice(json_lines(source, errors), options.limit), base, errors)
+    else:
+        if kind == "json" and isinstance(source.document(), dict):
+            base = _with_facts(base, source.document().get("run"), "run", None, errors)
+        table = open_table(source, errors, options.limit, rows=options.rows)
+        run = replace(base, records=records_of_native(table, errors), notes=table.notes)
+    return [run if options.as_questions else replace(run, records=_to_measure(run.records, errors))]
+
+
+def _to_measure(records: Iterable[Record], errors: ValidationErrors) -> Iterator[Record]:
+    """Yield records, and report where none has anything that can be measured, or gold to measure it by."""
+    nothing: bool | None = None
+    for line, record in records:
+        if nothing is not False and isinstance(record, Mapping):
+            nothing = _MEASURED.isdisjoint(name for name, value in record.items() if value is not None)
+        yield line, record
+    if nothing:
+        what = "holds nothing that can be measured: no answer, no document and no score"
+        errors.add(None, "", what, "one of these; or `--format native_questions` for questions alone")
 
 
 def _of_lines(lines: Iterator[Record], base: ParsedRun, errors: ValidationErrors) -> ParsedRun:
@@ -213,6 +227,10 @@ def _json_or_text(value: object) -> object:
 GOLD = ("reference_answer", "reference_claims", "relevant", "relevant_spans")
 
 
+# "error" is what an importer or a tool names a sample that ended in one
+_MEASURED = OF_A_RUN.union(GOLD, ("error",)) - {"row", "repeat", "context_mode", "prompt", "account_id"}
+
+
 def is_of_a_run(record: object) -> bool:
     """Return whether a record in the native form has something that only a system's run has."""
     return isinstance(record, Mapping) and any(_has_value(record, name) for name in OF_A_RUN)
@@ -231,6 +249,7 @@ def _is_questions(peek: Peek) -> bool:
 
 def _read_questions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a question set; where a later row turns out to have an answer, the file is a run after all."""
+    options = replace(options, as_questions=True)
     runs = [replace(run, records=list(run.records)) for run in read(source, options, errors)]
     of_a_run = any(is_of_a_run(record) for run in runs for _, record in run.records)
     return [replace(run, questions=not of_a_run) for run in runs]
