@@ -271,7 +271,7 @@ class ScoredRun:
 
     @cached_property
     def clusters(self) -> IntArray:
-        """(q,) code of each question's cluster: its conversation, else itself; the same ones asked are one."""
+        """(q,) code of each question's cluster: its conversation, else itself; see independent_clusters."""
         codes = distinct_codes(self.index["cluster"])[1]
         of_question = np.zeros(len(self.question_ids), dtype=np.int64)
         of_question[self.question] = codes
