@@ -36,7 +36,7 @@ from ragtriage.metrics.gates.gates import (
     unmeasured,
 )
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import REGISTRY, bounds_of, declared, is_share, ordered
+from ragtriage.metrics.metric_registry import REGISTRY, bounds_of, declared, is_share, known_name, ordered
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 from ragtriage.metrics.statistics.distributions import quantile_interval
 from ragtriage.metrics.statistics.intervals import METHODS, Interval, interval, question_means
@@ -121,6 +121,8 @@ def check_names(gates: Sequence[Gate], runs: Sequence[ScoredRun], source: str) -
     recorded = {name for scored in runs for name in scored.metrics}
     known = recorded | {GOOD_SHARE, *FAMILIES, *REGISTRY}
     for gate in gates:
+        if gate.kind == "regression" and gate.metric in recorded:
+            _check_drop(gate, source)
         if gate.kind not in ("mean", "percentile", "regression") or gate.metric in known:
             continue
         near = (
@@ -132,6 +134,19 @@ def check_names(gates: Sequence[Gate], runs: Sequence[ScoredRun], source: str) -
             raise DataError(
                 f"{source}: no metric {gate.metric!r}; accepted: {near[0]}, or another that a run has"
             )
+
+
+def _check_drop(gate: Gate, source: str) -> None:
+    """Refuse a drop of 1 and more of a score of one's own, unless its scale is declared and wider."""
+    low, high = bounds_of(gate.metric)
+    if known_name(gate.metric) in REGISTRY or gate.threshold < min(high - low, 1.0):
+        return
+    if np.isinf(high - low):
+        what = f"drop = {gate.threshold:g} on {gate.metric}, whose scale is not declared"
+        raise DataError(f"{source}: {what}; accepted: below 1, or its scale: {HOW_TO_DECLARE}")
+    if gate.threshold >= high - low:
+        what = f"drop = {gate.threshold:g} on {gate.metric}, {low:g} to {high:g}, allows every loss"
+        raise DataError(f"{source}: {what}; accepted: below {high - low:g}")
 
 
 def slice_lacking(scored: ScoredRun, wanted: tuple[str, str]) -> str:

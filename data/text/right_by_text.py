@@ -46,6 +46,7 @@ _NEGATION = frozenset(WORDS["negation"]) | {"cannot"}
 _NEGATION_UNSPACED = re.compile("|".join(WORDS["negation_cjk"]))
 _YES, _NO = frozenset(WORDS["yes"]), frozenset(WORDS["no"])
 _YES_UNSPACED, _NO_UNSPACED = tuple(WORDS["yes_prefix_cjk"]), tuple(WORDS["no_prefix_cjk"])
+_AND_OR = re.compile(r"\b(?:and|or|und|oder|y|o|i|e|ou|eta|edo|и|или|أو)\b|[;&或和、]")  # between two names
 _ALIASES = [frozenset(re.sub(r"\W+", "", name) for name in names) for names in WORDS["aliases"]]
 
 
@@ -202,7 +203,7 @@ def _match_short(
         negated = _negated_before(answer, reference, place)
         return TextMatch("unknown", score) if negated else TextMatch("same", 0.97)
     if overlap.rec == 1 and not refused:
-        return TextMatch("same", 0.9)
+        return TextMatch("same", 0.9) if _in_one_place(reference, answer) else TextMatch("unknown", score)
     if _is_alias(answer, reference):
         return TextMatch("unknown", score)
     if overlap.rec == 0:
@@ -220,6 +221,14 @@ def _place(reference: ComparedText, answer: ComparedText) -> int | None:
         if all(set(a) & set(b) for a, b in zip(wanted, tokens[at : at + len(wanted)], strict=True)):
             return at
     return None
+
+
+def _in_one_place(reference: ComparedText, answer: ComparedText) -> bool:
+    """Return whether the words of a reference stand together: "Ann Ray or Bob Lee" has not "Ann Lee"."""
+    if len(reference.content) < 2 or re.search(r"[,/]", reference.text) or _AND_OR.search(reference.folded):
+        return True
+    parts = [part for sentence in answer.sentences for part in _AND_OR.split(sentence.folded)]
+    return any(all(hits(reference.content, ComparedText(part))) for part in parts)
 
 
 def _negated_before(answer: ComparedText, reference: ComparedText, place: int) -> bool:

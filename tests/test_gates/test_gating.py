@@ -488,6 +488,32 @@ def test_what_is_wrong_with_the_gates_is_told(text: str, said: list[str]) -> Non
     assert [word for word in said if word not in str(caught.value)] == []
 
 
+def test_a_drop_has_a_scale(workspace: RunStore) -> None:
+    def gated(drop: float, declared: str = "", metric: str = "stars") -> str:
+        root = workspace.workspace.root
+        text = DROP.replace("faithfulness", metric) + f"drop = {drop}\n"
+        (root / "gates.toml").write_text(MEAN + text, encoding="utf-8")
+        (root / "metrics.toml").write_text(declared, encoding="utf-8")
+        try:
+            gate("shop", workspace=str(root))
+        except DataError as error:
+            return str(error)
+        return ""
+
+    scores = {"faithfulness": 0.9, "stars": 3.5}
+    samples = [
+        {"question_id": f"q{at}", "question": "?", "scores": scores, "latency_ms": 9} for at in range(9)
+    ]
+    add_run(samples, "shop", "p", str(workspace.workspace.root))
+    scale = '[metric.stars]\ndirection = "higher"\n'
+    assert "drop = 5 on stars, whose scale is not declared; accepted: below 1" in gated(5)
+    assert "whose scale is not declared" in gated(5, scale)
+    assert "drop = 5 on stars, 1 to 5, allows every loss; accepted: below 4" in gated(
+        5, f"{scale}range = [1, 5]"
+    )
+    assert gated(1, f"{scale}range = [1, 5]") == gated(0.5) == gated(200, metric="latency_ms") == ""
+
+
 def test_gates_that_only_warn_give_no_verdict() -> None:
     with pytest.raises(DataError, match="no gate of project 'shop' blocks"):
         read_gates(MEAN.replace("block", "warn"), "my.toml").gates_for("shop")

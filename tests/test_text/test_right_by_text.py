@@ -86,6 +86,11 @@ def test_a_known_refusal_is_another_answer_whatever_its_words() -> None:
         ("一共15元。", "5元", "unknown"),  # 5 is not part of 15, and the unit is shared
         ("3/4/1999", "4 March 1999", "same"),  # either order
         ("3/4/1999", "3 April 1999", "same"),
+        ("Ann Ray or Bob Lee", "Ann Lee", "unknown"),  # the words of two names
+        ("Ann Ray wrote it. Bob Lee drew it.", "Ann Lee", "unknown"),
+        ("Ann Ray oder Bob Lee", "Ann Lee", "unknown"),
+        ("Lee, Ann, and others", "Ann Lee", "same"),
+        ("The Danube and the Rhine", "Danube, Rhine", "same"),
         ("It may have opened in 1999.", "May 1999", "unknown"),  # a month only beside a number
         ("It takes two hundred days.", "200 days", "same"),
         ("1.234 seats", "1,234 seats", "same"),  # one separator, three digits: both readings
