@@ -45,7 +45,7 @@ from ragtriage.metrics.schema.batch import Batch
 from ragtriage.metrics.schema.metric import CONVENTIONS, Convention
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Scores, Source, Status
 
-SCORES_VERSION = 32  # raise when a definition, a heuristic or a file of the scores changes
+SCORES_VERSION = 33  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]

@@ -165,20 +165,21 @@ def test_refusals_are_found_in_every_language(name: str, recall: float, precisio
 @pytest.mark.parametrize(
     ("name", "recall", "precision", "lowest"),
     [
-        # Over all languages, the last for the recall of each. The grammar was tuned to all but the fourth
+        # Over all languages, the last for the recall of each. The grammar was tuned to all but the fifth
         # set: NOTICE.md has the figures of each as first measured.
         ("first.jsonl", 0.99, 0.99, 0.95),
         ("second.jsonl", 0.97, 0.99, 0.95),
         ("third.jsonl", 0.96, 0.98, 0.92),
-        ("fourth.jsonl", 0.89, 0.965, 0.80),
+        ("fourth.jsonl", 0.98, 0.98, 0.95),
+        ("fifth.jsonl", 0.86, 0.97, 0.80),
     ],
 )
 def test_refusals_are_found_in_sets_of_usual_and_unusual_wordings(
     name: str, recall: float, precision: float, lowest: float
 ) -> None:
     outcomes = outcomes_of((REFUSALS / name).read_text("utf-8").splitlines())
-    assert len(outcomes) == 11, "ten languages, and all"
-    assert outcomes["all"].total() == 800
+    texts = (len(outcomes) - 1, outcomes["all"].total())
+    assert texts == ((5, 200) if name == "fifth.jsonl" else (10, 800))
     assert outcomes["all"].recall >= recall
     assert outcomes["all"].precision >= precision
     assert min(counts.recall for counts in outcomes.values()) >= lowest
