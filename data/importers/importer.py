@@ -219,15 +219,24 @@ def each(convert: Callable[[Row], Row]) -> Callable[[Iterator[Record]], Iterator
 
 
 @dataclass(frozen=True)
+class Reader:
+    """The code of an importer that `formats.json` declares."""
+
+    # returns whether a file is of this format, from its content alone; must not raise
+    detect: Callable[[Peek], bool]
+    # reads a file into parsed runs; errors of single records are added as the records are consumed
+    read: Read
+    rows: ToolRows | None = None  # how its rows are converted, where they come as a table of Python as well
+
+
+@dataclass(frozen=True)
 class Importer:
     """One format."""
 
     key: str  # name in commands and in the origin of a run
     title: str  # name on screen
     accepts: str  # content of such a file, in a line
-    # returns whether a file is of this format, from its content alone; must not raise
-    detect: Callable[[Peek], bool]
-    # reads a file into parsed runs; errors of single records are added as the records are consumed
+    detect: Callable[[Peek], bool]  # as in `Reader`
     read: Read
     mapped: bool = False  # whether a mapping of columns applies
     # runs, or question sets: questions with gold and no answers of a system
@@ -240,7 +249,7 @@ class Importer:
     alone: bool = True
     unit: str = "row"  # what one sample is made from, e.g. "row" or "trace"
     example: str = ""  # how to write such a file with the tool, in a line; "" where there is nothing to say
-    rows: ToolRows | None = None  # how its rows are converted, where they come as a table of Python as well
+    rows: ToolRows | None = None  # as in `Reader`
     # whether it reads files of its own out of a folder; files of other formats in that folder are
     # imported beside them
     shares_folder: bool = False

@@ -1,4 +1,4 @@
-"""The registry says what a file shows before a module is loaded: it agrees with what the modules declare."""
+"""The registry says what a file shows before a module is loaded: it agrees with what the modules read."""
 
 from __future__ import annotations
 
@@ -26,16 +26,14 @@ ROOM = REPOSITORY / "data" / "importers"
 DECLARING = sorted(
     f"{path.parent.name}.{path.stem}"
     for path in ROOM.glob("*/*.py")
-    if "\nIMPORTERS = (" in path.read_text(encoding="utf-8")
+    if "\nREADERS = {" in path.read_text(encoding="utf-8")
 )
 FILES = [path for path in sorted(FIXTURES.rglob("*")) if path.suffix not in (".md", ".txt", ".py", "")]
 
 
-def test_every_declared_importer_is_in_the_registry_once() -> None:
+def test_every_reader_is_declared_once() -> None:
     declared = [
-        importer.key
-        for module in DECLARING
-        for importer in import_module(f"ragtriage.data.importers.{module}").IMPORTERS
+        key for module in DECLARING for key in import_module(f"ragtriage.data.importers.{module}").READERS
     ]
     assert len(declared) > 70
     assert sorted(keys_of((*TOOLS, *QUESTION_FILES, *GENERAL))) == sorted(declared)

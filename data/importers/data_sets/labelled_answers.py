@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.formats.table import reader_of, table_importer
-from ragtriage.data.importers.importer import Importer, Options, Row, ToolRows, each, run_of
+from ragtriage.data.importers.formats.table import reader_of, table_reader
+from ragtriage.data.importers.importer import Options, Reader, Row, ToolRows, each, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import as_float, mapping
@@ -238,39 +238,14 @@ def _answered(case: Mapping[str, Any], response: str) -> dict[str, Any]:
     }
 
 
-IMPORTERS = (
-    Importer(
-        "attribution_labels",
-        "Answers labelled by attribution",
-        "a table with question, context, answer and begin_label or label, of BEGIN's labels",
-        lambda peek: ATTRIBUTED.fits(set(peek.columns)) and any(map(_labelled, peek.rows)),
-        _read_attributed,
-        mapped=True,
-        written_by="BEGIN",
-        unit="answer",
+READERS = {
+    "attribution_labels": Reader(
+        lambda peek: ATTRIBUTED.fits(set(peek.columns)) and any(map(_labelled, peek.rows)), _read_attributed
     ),
-    table_importer(
-        "cited_answers",
-        "Answers with labelled citations",
-        "JSONL with question, answer, passages [{number, text}], sentences [{text, cited, attributable}]",
-        CITED_ROWS,
-        written_by="HAGRID",
-        unit="answer",
-    ),
-    table_importer(
-        "frank",
-        "FRANK scores",
-        "CSV with question_id, system, human_factuality and a column for each metric",
-        FRANK,
-        written_by="FRANK",
-        unit="summary",
-    ),
-    Importer(
-        NOMIRACL,
-        "NoMIRACL",
-        "rows with query_id, subset (relevant, non_relevant) and results {model: response}",
+    "cited_answers": table_reader("cited_answers", CITED_ROWS),
+    "frank": table_reader("frank", FRANK),
+    NOMIRACL: Reader(
         lambda peek: peek.columns >= OF_NOMIRACL and isinstance(peek.first.get("results"), Mapping),
         _read_models,
-        unit="response",
     ),
-)
+}

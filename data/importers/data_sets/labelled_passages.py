@@ -12,8 +12,8 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.formats.table import table_importer
-from ragtriage.data.importers.importer import Importer, Options, Row, ToolRows, each, read_each, row_names
+from ragtriage.data.importers.formats.table import table_reader
+from ragtriage.data.importers.importer import Options, Reader, Row, ToolRows, each, read_each, row_names
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.shapes import items, mapping, objects, others
 from ragtriage.data.store.parsed_run import ParsedRun
@@ -172,33 +172,16 @@ RAMDOCS = ToolRows(
 )
 
 
-IMPORTERS = (
-    Importer(
-        MUSIQUE,
-        "MuSiQue",
-        "rows with question, answer and paragraphs of {paragraph_text, is_supporting}",
+READERS = {
+    MUSIQUE: Reader(
         lambda peek: (
             "question" in peek.first
             and any("is_supporting" in mapping(each) for each in items(peek.first.get("paragraphs"))[:1])
         ),
         _read_musique,
-        holds="questions",
-        written_by="MuSiQue 1.0",
     ),
-    Importer(
-        RGB,
-        "RGB",
-        "rows with query, answer and lists of positive and negative passages",
-        row_names("query", "answer", "positive", "negative"),
-        read_each(RGB, _of_rgb, questions=True),
-        holds="questions",
-        written_by="RGB",
+    RGB: Reader(
+        row_names("query", "answer", "positive", "negative"), read_each(RGB, _of_rgb, questions=True)
     ),
-    table_importer(
-        "ramdocs",
-        "RAMDocs",
-        "rows with question, documents labelled correct, misinfo or noise, gold_answers, wrong_answers",
-        RAMDOCS,
-        written_by="RAMDocs",
-    ),
-)
+    "ramdocs": table_reader("ramdocs", RAMDOCS),
+}

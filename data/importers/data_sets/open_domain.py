@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Peek, Row, read_each, row_names
+from ragtriage.data.importers.importer import Peek, Reader, Row, read_each, row_names
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.shapes import items
 from ragtriage.data.importers.parsing.values import Fields, text_in
@@ -141,46 +141,18 @@ def _titled(result: Fields) -> Row:
     return passage if score is None else {**passage, "score": score}
 
 
-IMPORTERS = (
-    Importer(
-        "kilt_gold",
-        "KILT data set",
-        "JSONL with input and output of answers and provenance with places in pages",
-        _is_kilt_gold,
-        read_each("kilt_gold", _of_kilt_gold, questions=True),
-        holds="questions",
-        written_by="KILT",
+READERS = {
+    "kilt_gold": Reader(_is_kilt_gold, read_each("kilt_gold", _of_kilt_gold, questions=True)),
+    "kilt": Reader(lambda peek: _is_kilt(peek) and not _is_kilt_gold(peek), read_each("kilt", _of_kilt)),
+    "dpr_retriever": Reader(
+        row_names("question", "answers", "ctxs"), read_each("dpr_retriever", _of_retriever, note=HAS_ANSWER)
     ),
-    Importer(
-        "kilt",
-        "KILT predictions",
-        "JSONL with input and one output of answer and provenance",
-        lambda peek: _is_kilt(peek) and not _is_kilt_gold(peek),
-        read_each("kilt", _of_kilt),
-        written_by="KILT",
-    ),
-    Importer(
-        "dpr_retriever",
-        "DPR retriever output",
-        "a list with question, answers and ctxs of has_answer",
-        row_names("question", "answers", "ctxs"),
-        read_each("dpr_retriever", _of_retriever, note=HAS_ANSWER),
-        written_by="DPR",
-    ),
-    Importer(
-        "dpr_reader",
-        "DPR reader predictions",
-        "a list with question, gold_answers and predictions by top_k",
+    "dpr_reader": Reader(
         row_names("question", "gold_answers", "predictions"),
         read_each("dpr_reader", _of_reader, note=LARGEST_K),
-        written_by="DPR",
     ),
-    Importer(
-        "flashrag",
-        "FlashRAG intermediate data",
-        "a list with question, golden_answers and output of retrieval_result, pred and metric_score",
+    "flashrag": Reader(
         lambda peek: any("golden_answers" in row and Fields(row.get("output")).all for row in peek.rows),
         read_each("flashrag", _of_flashrag, metrics=FLASHRAG),
-        written_by="FlashRAG 0.3",
     ),
-)
+}

@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, read_each
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, read_each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.shapes import objects
 from ragtriage.data.store.parsed_run import ParsedRun
 
 CASE_ACCEPTED = "a row with tools and messages, or with function and question, as BFCL writes it"
-CASES = (
-    "rows with tools, messages and expected_calls, or with function and question; calls made: actual_calls"
-)
 NO_CALLS = "no calls are recorded, the checks are not measured: add actual_calls to the rows"
 EXPECTED = ("expected_calls", "ground_truth")
 ACTUAL = ("actual_calls", "tool_calls", "calls", "result")
@@ -136,15 +133,10 @@ def _trial(row: Row, line: int, errors: ValidationErrors) -> Row | None:
     }
 
 
-IMPORTERS = (
-    Importer("bfcl", "BFCL", CASES, _is_bfcl, _read_cases, written_by="BFCL v3", unit="case"),
-    Importer(
-        "tau_bench",
-        "tau-bench",
-        "rows with task_id, trial, instruction, expected_actions, calls and reward: a sample for each trial",
+READERS = {
+    "bfcl": Reader(_is_bfcl, _read_cases),
+    "tau_bench": Reader(
         lambda peek: peek.columns >= NAMES,
         read_each("tau_bench", _trial, TRIAL_ACCEPTED, NOTE, metrics={"reward": REWARD}),
-        written_by="tau-bench",
-        unit="trial",
     ),
-)
+}

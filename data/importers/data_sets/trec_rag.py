@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import Spool, object_rows, rows_at
 from ragtriage.data.importers.parsing.shapes import items
@@ -114,24 +114,9 @@ def _segment(candidate: Fields) -> Row:
     return passage | ({"score": score} if score is not None else {}) | ({"title": title} if title else {})
 
 
-IMPORTERS = (
-    Importer(
-        ANSWERS,
-        "TREC RAG answers",
-        "JSONL with topic_id or narrative_id, references, and an answer of sentences with citations",
-        _is_answers,
-        _read_answers,
-        written_by="TREC RAG 2025",
-        unit="topic",
+READERS = {
+    ANSWERS: Reader(_is_answers, _read_answers),
+    CANDIDATES: Reader(
+        lambda peek: any("query" in row and _has_segments(row) for row in peek.rows), _read_candidates
     ),
-    Importer(
-        CANDIDATES,
-        "TREC RAG candidates",
-        "JSONL with query and candidates of docid and doc.segment",
-        lambda peek: any("query" in row and _has_segments(row) for row in peek.rows),
-        _read_candidates,
-        written_by="TREC RAG 2025",
-        companion_of=(ANSWERS,),
-        unit="topic",
-    ),
-)
+}

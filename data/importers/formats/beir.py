@@ -11,7 +11,7 @@ from typing import Any
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats import trec
 from ragtriage.data.importers.formats.trec import is_score_json
-from ragtriage.data.importers.importer import Importer, Options, Peek, question_set
+from ragtriage.data.importers.importer import Options, Peek, Reader, question_set
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import json_lines
 from ragtriage.data.importers.parsing.shapes import as_float, mapping
@@ -178,14 +178,9 @@ def _notes(queries: Mapping[str, str], qrels: Qrels, lacking: set[str]) -> tuple
     return tuple(filter(None, notes))
 
 
-IMPORTERS = (
-    Importer(
-        KEY,
-        "BEIR data set",
-        f"a folder with {QUESTIONS_ACCEPTED}, and no run",
+READERS = {
+    KEY: Reader(
         lambda peek: peek.folder is not None and is_beir(peek.folder) and (not has_runs(peek.folder)),
         _read_questions,
-        holds="questions",
-        written_by="BEIR 2",
     ),
-)
+}

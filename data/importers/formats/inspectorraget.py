@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer, Options, Row, run_of
+from ragtriage.data.importers.importer import Options, Reader, Row, run_of
 from ragtriage.data.importers.parsing.cells import CellError, read_cell, read_turns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name, plain_name
@@ -349,13 +349,6 @@ def _record(
     return record
 
 
-IMPORTERS = (
-    Importer(
-        "inspectorraget",
-        "InspectorRAGet",
-        "JSON with models, metrics, tasks and results or evaluations",
-        lambda peek: is_inspectorraget(peek.document),
-        read,
-        unit="result",
-    ),
-)
+READERS = {
+    "inspectorraget": Reader(lambda peek: is_inspectorraget(peek.document), read),
+}

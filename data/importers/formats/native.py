@@ -11,7 +11,7 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import TOOLS_ACCEPTED, Importer, Options, Peek, tools_fault
+from ragtriage.data.importers.importer import TOOLS_ACCEPTED, Options, Peek, Reader, tools_fault
 from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_cell
 from ragtriage.data.importers.parsing.head_column import check_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -255,22 +255,12 @@ def _read_questions(source: InputFile, options: Options, errors: ValidationError
     return [replace(run, questions=not of_a_run) for run in runs]
 
 
-IMPORTERS = (
-    Importer(
-        "native",
-        "ragtriage",
-        "JSONL, JSON, CSV or Parquet with `question` and other fields of a sample",
+READERS = {
+    "native": Reader(
         lambda peek: (
             isinstance(peek.keys.get("samples"), list) or (bool(peek.columns) and is_native(peek.columns))
         ),
         read,
     ),
-    Importer(
-        "native_questions",
-        "Questions in the native form",
-        "rows with `question` and `relevant`, `relevant_spans` or `reference_answer`, and no answers",
-        _is_questions,
-        _read_questions,
-        holds="questions",
-    ),
-)
+    "native_questions": Reader(_is_questions, _read_questions),
+}

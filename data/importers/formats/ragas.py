@@ -7,7 +7,7 @@ from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import runs_of_table
-from ragtriage.data.importers.importer import Importer, Options, Row, read_each
+from ragtriage.data.importers.importer import Options, Reader, Row, read_each
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import open_table
@@ -111,27 +111,14 @@ def _gold(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     return paired if isinstance(paired, list) else passages
 
 
-IMPORTERS = (
-    Importer(
-        "ragas",
-        "Ragas",
-        "a table with user_input, response, retrieved_contexts, or the 0.1 names",
-        lambda peek: is_ragas(peek.columns) and not any(map(_with_objects, peek.rows)),
-        read,
-        mapped=True,
-    ),
-    Importer(
-        KEY,
-        "Ragas test set",
-        "user_input with reference or reference_contexts, and neither response nor retrieved_contexts",
+READERS = {
+    "ragas": Reader(lambda peek: is_ragas(peek.columns) and not any(map(_with_objects, peek.rows)), read),
+    KEY: Reader(
         lambda peek: (
             "user_input" in peek.columns
             and not peek.columns.isdisjoint({"reference", "reference_contexts"})
             and not any(map(_of_a_run, peek.rows))
         ),
         read_each(KEY, _question, questions=True),
-        holds="questions",
-        written_by="Ragas 0.4.3",
-        example="`testset.to_jsonl(path)`",
     ),
-)
+}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, run_of
+from ragtriage.data.importers.importer import Options, Reader, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import object_rows, open_table
 from ragtriage.data.importers.parsing.shapes import documents_of
@@ -201,24 +201,15 @@ def _answer_of(row: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, An
     return record
 
 
-IMPORTERS = (
-    Importer(
-        "ragchecker_pairs",
-        "RAGChecker, meta-evaluation",
-        "rows with query, model1 and model2: two models a row",
-        lambda peek: {"query", *SIDES} <= (*peek.rows_at("results"), {})[0].keys(),
-        read_pairs,
-        unit="row",
+READERS = {
+    "ragchecker_pairs": Reader(
+        lambda peek: {"query", *SIDES} <= (*peek.rows_at("results"), {})[0].keys(), read_pairs
     ),
-    Importer(
-        "ragchecker",
-        "RAGChecker",
-        "results with query, response, gt_answer",
+    "ragchecker": Reader(
         lambda peek: (
             {"query", "response"} <= (first := (*peek.rows_at("results"), {})[0]).keys()
             and bool({"gt_answer", "response_claims"} & first.keys())
         ),
         read,
-        unit="result",
     ),
-)
+}

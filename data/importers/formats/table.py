@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from ragtriage.data.errors import ValidationError, ValidationErrors
 from ragtriage.data.importers.formats.beir import read_qrels
 from ragtriage.data.importers.formats.own_tables import Reshaped, reshaped
 from ragtriage.data.importers.formats.table_records import Gold, records_of
-from ragtriage.data.importers.importer import Importer, Options, Read, Row, ToolRows, each, question_set
+from ragtriage.data.importers.importer import Options, Peek, Read, Reader, Row, ToolRows, each, question_set
 from ragtriage.data.importers.parsing.cells import (
     CellError,
     is_blank,
@@ -152,13 +152,12 @@ def reader_of(tool: ToolRows, key: str) -> Read:
     return read_rows
 
 
-def table_importer(
-    key: str, title: str, accepts: str, rows: ToolRows, read: Read | None = None, **facts: Any
-) -> Importer:
-    """Return the importer of a tool's rows, by their names; `read` is that of a tool that reads more."""
-    read = read or reader_of(rows, key)
-    facts = {"detect": lambda peek: rows.fits(set(peek.columns)), "rows": rows, **facts}
-    return Importer(key=key, title=title, accepts=accepts, read=read, mapped=True, **facts)
+def table_reader(
+    key: str, rows: ToolRows, read: Read | None = None, detect: Callable[[Peek], bool] | None = None
+) -> Reader:
+    """Return the reader of a tool's rows, known by their names; `read` is that of a tool that reads more."""
+    detect = detect or (lambda peek: rows.fits(set(peek.columns)))
+    return Reader(detect, read or reader_of(rows, key), rows)
 
 
 def _runs(
@@ -241,19 +240,9 @@ def _question(row: Row, plan: Plan, line: int, errors: ValidationErrors) -> Row 
     return record if errors.total == before else None
 
 
-IMPORTERS = (
-    Importer(
-        "table",
-        "Table",
-        "CSV, TSV, JSONL, JSON, Parquet or Excel (.xlsx) with a question column",
-        lambda peek: "question" in guessed_fields(peek.columns),
-        read,
-        mapped=True,
-    ),
-    Importer(
-        QUESTIONS,
-        "Table of questions",
-        "a question column and one with the reference answer or gold, and no answers",
+READERS = {
+    "table": Reader(lambda peek: "question" in guessed_fields(peek.columns), read),
+    QUESTIONS: Reader(
         lambda peek: (
             "question" in (fields := guessed_fields(peek.columns))
             and bool(fields & OF_QUESTIONS)
@@ -261,7 +250,5 @@ IMPORTERS = (
             and not any(metric_name(name)[1] for name in peek.columns)
         ),
         read,
-        mapped=True,
-        holds="questions",
     ),
-)
+}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options
+from ragtriage.data.importers.importer import Options, Reader
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.shapes import as_float
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -324,21 +324,7 @@ def _disagrees(hits: Sequence[_Hit]) -> bool:
     return any(later <= earlier for earlier, later in pairwise(ranks))
 
 
-IMPORTERS = (
-    Importer(
-        "trec",
-        "TREC run",
-        ACCEPTED,
-        lambda peek: peek.kind == "csv" and is_trec(first_lines(peek.source)),
-        read,
-        unit="question",
-    ),
-    Importer(
-        "scores_json",
-        "Run as JSON, as BEIR and ranx write it",
-        JSON_ACCEPTED,
-        lambda peek: is_score_json(peek.document),
-        read_json,
-        unit="question",
-    ),
-)
+READERS = {
+    "trec": Reader(lambda peek: peek.kind == "csv" and is_trec(first_lines(peek.source)), read),
+    "scores_json": Reader(lambda peek: is_score_json(peek.document), read_json),
+}

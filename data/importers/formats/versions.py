@@ -11,7 +11,7 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.table import runs_of_table
-from ragtriage.data.importers.importer import Importer, Options, run_of
+from ragtriage.data.importers.importer import Options, Reader, run_of
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.head_column import with_point
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -49,10 +49,6 @@ CHUNK_NAMES = {"size": "chunk_size", "overlap": "chunk_overlap"}  # as a printed
 NO_MEAN = {"std", "stdev", "sd", "se", "min", "max", "median", "ci", "total", "count"}
 MOST_ROWS = 1000
 UNITS = {"percent": 100.0, "%": 100.0, "share": 1.0}
-ACCEPTED = (
-    "a table with a row per version: its name or its chunking, a column for each metric, in percent or from "
-    "0 to 1 (set by `unit`), and maybe date, n, source and settings"
-)
 _BLANK = {"", "-", "–", "nan", "null", "none", "n/a"}
 PERCENT_FROM = 1.5  # a value above this cannot be a share
 
@@ -243,14 +239,9 @@ def _timestamp(value: object, errors: ValidationErrors) -> datetime | None:
     return None
 
 
-IMPORTERS = (
-    Importer("versions", "Summary scores by version", ACCEPTED, lambda peek: is_versions(peek.columns), read),
-    Importer(
-        "pipeline_results",
-        "Pipeline results",
-        "JSON with pipeline_results: {pipeline: [rows]}",
-        lambda peek: isinstance(peek.keys.get("pipeline_results"), dict),
-        read_pipelines,
-        mapped=True,
+READERS = {
+    "versions": Reader(lambda peek: is_versions(peek.columns), read),
+    "pipeline_results": Reader(
+        lambda peek: isinstance(peek.keys.get("pipeline_results"), dict), read_pipelines
     ),
-)
+}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, refuse, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, refuse, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import object_rows, rows_at
@@ -187,25 +187,13 @@ def _is_summary(peek: Peek) -> bool:
     )
 
 
-IMPORTERS = (
-    Importer(
-        "azure",
-        "Azure AI Evaluation",
-        "rows with inputs.* and outputs.<evaluator>.*, or an evaluator's columns with _result and _threshold",
-        _is_rows,
-        _read,
-        written_by="Azure AI Evaluation 1.18",
-        example="evaluate(data=..., evaluators={...}, output_path='results.json')",
-    ),
-    Importer(
-        "azure_summary",
-        "Summary of an Azure evaluation",
-        "counts and means by metric, without rows",
+READERS = {
+    "azure": Reader(_is_rows, _read),
+    "azure_summary": Reader(
         _is_summary,
         refuse(
             "is the summary of an Azure evaluation: counts and means, without a row",
             "eval_results.jsonl beside it, or the JSON that evaluate(output_path=...) writes",
         ),
-        written_by="Azure AI Evaluation 1.18",
     ),
-)
+}

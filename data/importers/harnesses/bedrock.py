@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, question_set, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, question_set, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import object_rows, rows_at
@@ -178,32 +178,8 @@ def _read_questions(source: InputFile, options: Options, errors: ValidationError
     return question_set(source, "bedrock_questions", islice(questions(), options.limit))
 
 
-IMPORTERS = (
-    Importer(
-        "bedrock",
-        "Amazon Bedrock RAG evaluation",
-        "JSONL of conversationTurns with inputRecord, output and results",
-        lambda peek: _has_turns(peek, with_output=True),
-        _read,
-        written_by="Amazon Bedrock",
-        unit="turn",
-        example="the output of an evaluation job in its S3 folder",
-    ),
-    Importer(
-        "bedrock_model",
-        "Amazon Bedrock model evaluation",
-        "JSONL of automatedEvaluationResult, inputRecord and modelResponses",
-        _is_model_job,
-        _read_model_job,
-        written_by="Amazon Bedrock",
-    ),
-    Importer(
-        "bedrock_questions",
-        "Amazon Bedrock data set",
-        "JSONL of conversationTurns with prompts, and no output",
-        lambda peek: _has_turns(peek, with_output=False),
-        _read_questions,
-        written_by="Amazon Bedrock",
-        holds="questions",
-    ),
-)
+READERS = {
+    "bedrock": Reader(lambda peek: _has_turns(peek, with_output=True), _read),
+    "bedrock_model": Reader(_is_model_job, _read_model_job),
+    "bedrock_questions": Reader(lambda peek: _has_turns(peek, with_output=False), _read_questions),
+}

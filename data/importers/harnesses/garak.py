@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import json_lines, object_rows
 from ragtriage.data.importers.parsing.shapes import items, plain_settings
@@ -107,15 +107,6 @@ def _check(detector: str, value: object, threshold: float) -> Row:
     }
 
 
-IMPORTERS = (
-    Importer(
-        "garak",
-        "garak report",
-        "report.jsonl with entries of attempts, their outputs and detector_results",
-        _is_report,
-        _read,
-        written_by="garak 0.17",
-        unit="output",
-        example="garak --target_type rest --report_prefix run writes run.report.jsonl",
-    ),
-)
+READERS = {
+    "garak": Reader(_is_report, _read),
+}

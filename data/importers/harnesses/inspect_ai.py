@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, run_of
 from ragtriage.data.importers.parsing.containers import json_member, member_names, open_archive
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -36,7 +36,6 @@ GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # correct, partly, incorrect,
 GRADERS = ("model_graded_fact", "model_graded_qa")  # whose grade is that of the answer, beside other scorers
 ATTACHED = "attachment://"
 SAMPLE = re.compile(r"samples/.+_epoch_\d+\.json")
-ACCEPTS = "an .eval archive with header.json and samples/, or the log as JSON"
 
 
 def _is_log(peek: Peek) -> bool:
@@ -168,14 +167,6 @@ def _scores(sample: Fields) -> tuple[Row, dict[str, str]]:
     return scores, grades
 
 
-IMPORTERS = (
-    Importer(
-        "inspect",
-        "Inspect",
-        ACCEPTS,
-        _is_log,
-        _read,
-        written_by="Inspect 0.3.285",
-        example="inspect eval task.py writes logs/*.eval",
-    ),
-)
+READERS = {
+    "inspect": Reader(_is_log, _read),
+}

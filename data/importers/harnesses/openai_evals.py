@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import Spool, json_lines, object_rows
@@ -81,15 +81,6 @@ def _sample(name: str, events: list[Fields], line: int, errors: ValidationErrors
     }
 
 
-IMPORTERS = (
-    Importer(
-        "openai_evals",
-        "OpenAI evals",
-        "JSONL of a spec and events with sample_id, type and data",
-        _is_run,
-        _read,
-        written_by="OpenAI evals",
-        unit="sample",
-        example="oaieval MODEL EVAL --record_path run.jsonl",
-    ),
-)
+READERS = {
+    "openai_evals": Reader(_is_run, _read),
+}

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.formats.table import runs_of_table, table_importer
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, each, refuse, run_of
+from ragtriage.data.importers.formats.table import runs_of_table, table_reader
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, ToolRows, each, refuse, run_of
 from ragtriage.data.importers.parsing.cells import CellError, read_cell
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -384,46 +384,22 @@ ROWS = ToolRows(
 )
 
 
-IMPORTERS = (
-    Importer(
-        "autorag",
-        "AutoRAG trial",
-        ACCEPTED,
-        _detect_folder,
-        _read_folder,
-        written_by="AutoRAG",
-        example="autorag evaluate --config config.yaml --project_dir PROJECT; then import PROJECT/0",
-    ),
-    Importer(
-        "autorag_questions",
-        "AutoRAG questions",
-        "qa.parquet with qid, query, retrieval_gt, generation_gt",
+READERS = {
+    "autorag": Reader(_detect_folder, _read_folder),
+    "autorag_questions": Reader(
         lambda peek: (
             peek.columns >= {"qid", "query", "retrieval_gt"}
             and not any(name.startswith(("retrieved_", "generated_", "prompts")) for name in peek.columns)
         ),
         _read_questions,
-        mapped=True,
-        holds="questions",
-        written_by="AutoRAG",
     ),
-    table_importer(
-        "autorag_rows",
-        "AutoRAG table",
-        "best_N.parquet of a node, with qid, query, retrieval_gt",
-        ROWS,
-        written_by="AutoRAG",
-    ),
-    Importer(
-        "autorag_output",
-        "AutoRAG node output",
-        ACCEPTED,
+    "autorag_rows": table_reader("autorag_rows", ROWS),
+    "autorag_output": Reader(
         lambda peek: (
             peek.kind == "parquet"
             and "question" not in guessed_fields(peek.columns)
             and (peek.columns in ALONE or any(names <= peek.columns for names in OUTPUTS))
         ),
         refuse("is the output of one node of AutoRAG, without its questions", ACCEPTED),
-        written_by="AutoRAG",
     ),
-)
+}

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, run_of
 from ragtriage.data.importers.parsing.documents_in_json import value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -166,24 +166,9 @@ def _result(row: Fields, _line: int) -> dict[str, Any]:
     }
 
 
-IMPORTERS = (
-    Importer(
-        "braintrust",
-        "Braintrust experiment",
-        "events with root_span_id, input, output and scores: `{events: [...]}`, JSONL or CSV",
-        lambda peek: any(row.keys() >= {*EVENT, "input"} for row in _rows(peek, "events")),
-        _read_events,
-        unit="trace",
-        written_by="Braintrust 0.47",
-        example="the answer of POST /v1/experiment/{id}/fetch, saved as JSON",
+READERS = {
+    "braintrust": Reader(
+        lambda peek: any(row.keys() >= {*EVENT, "input"} for row in _rows(peek, "events")), _read_events
     ),
-    Importer(
-        "braintrust_results",
-        "Braintrust SDK results",
-        "a list of input, output, expected, scores and error, as `Eval(...).results`",
-        _is_results,
-        _read_results,
-        written_by="Braintrust 0.47",
-        example="json.dump([vars(result) for result in Eval(...).results], file, default=str)",
-    ),
-)
+    "braintrust_results": Reader(_is_results, _read_results),
+}

@@ -13,7 +13,7 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, read_each, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, ToolRows, read_each, run_of
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -333,35 +333,23 @@ def _golden(row: Row, line: int, errors: ValidationErrors) -> Row | None:
     }
 
 
-IMPORTERS = (
-    Importer(
-        "deepeval",
-        "DeepEval",
-        "a test run (test_run_*.json, .latest_test_run.json) or an EvaluationResult as JSON",
+READERS = {
+    "deepeval": Reader(
         is_test_cases,
         read,
-        written_by="DeepEval 0.20-4.3",
-        example="DEEPEVAL_RESULTS_FOLDER=results deepeval test run ...",
         rows=ToolRows(
             lambda names: "input" in names and bool({"metricsData", "metrics_data"} & names),
             _columns,
             "read as test cases of DeepEval: `context` is the gold, `retrievalContext` what was retrieved, "
             "the results of metrics are scores and checks",
         ),
-        unit="test case",
     ),
-    Importer(
-        GOLDENS,
-        "DeepEval goldens",
-        "JSON, JSONL or CSV with input, expected_output and context, and no actual_output",
+    GOLDENS: Reader(
         lambda peek: (
             peek.columns >= {"input", "context"}
             and bool(peek.columns & {"expected_output", "expectedOutput", "source_file", "sourceFile"})
             and not any(map(_answered, peek.rows))
         ),
         read_each(GOLDENS, _golden, questions=True),
-        holds="questions",
-        written_by="DeepEval 4.3",
-        example="`EvaluationDataset.save_as(file_type='json', directory=...)`",
     ),
-)
+}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options
+from ragtriage.data.importers.importer import Options, Reader
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import rows_at
@@ -106,13 +106,6 @@ def _nodes(output: Any) -> Any:
     ]
 
 
-IMPORTERS = (
-    Importer(
-        "deepeval_traces",
-        "DeepEval traces",
-        "traces with baseSpans, llmSpans, retrieverSpans: one, a list, or one per line",
-        lambda peek: _is_trace(peek.keys) or any(map(_is_trace, peek.rows)),
-        read,
-        written_by="DeepEval 4.3",
-    ),
-)
+READERS = {
+    "deepeval_traces": Reader(lambda peek: _is_trace(peek.keys) or any(map(_is_trace, peek.rows)), read),
+}

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.formats.table import table_importer
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, run_of
+from ragtriage.data.importers.formats.table import reader_of, table_reader
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, ToolRows, run_of
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -152,32 +152,13 @@ def _read_scores(source: InputFile, _options: Options, errors: ValidationErrors)
     return [run_of(source, "haystack_scores", (), config=config, means=means, notes=tuple(notes))]
 
 
-_report = table_importer(
-    "haystack",
-    "Haystack report",
-    "columns question(s), contexts, predicted_answer(s) and a score each, of one run or of two side by side",
-    REPORT,
-    written_by="Haystack 3.4",
-    example="EvaluationRunResult.detailed_report(output_format='csv', csv_file='report.csv')",
-)
-_read_rows = _report.read
-IMPORTERS = (
-    replace(_report, read=_read_report),
-    Importer(
-        "haystack_result",
-        "Haystack evaluation run",
-        "JSON with run_name, inputs and results of {score, individual_scores}",
-        _is_result,
-        _read_result,
-        written_by="Haystack 3.4",
-    ),
-    Importer(
-        "haystack_scores",
-        "Haystack scores",
-        "metrics and score, without samples",
+_read_rows = reader_of(REPORT, "haystack")
+READERS = {
+    "haystack": table_reader("haystack", REPORT, _read_report),
+    "haystack_result": Reader(_is_result, _read_result),
+    "haystack_scores": Reader(
         lambda peek: peek.columns == {"metrics", "score"},
         _read_scores,
-        written_by="Haystack 3.4",
         rows=ToolRows(lambda names: names == {"metrics", "score"}, lambda rows: rows, "scores of Haystack"),
     ),
-)
+}

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, refuse, row_names, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, refuse, row_names, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import Spool, rows_at
@@ -344,67 +344,24 @@ def _with_columns(
     return {**record, "scores": scores, "tags": tags} if scores or words else record
 
 
-WRITTEN_BY = "Langfuse 3"
-HOSTS = ("langfuse_experiment", "langfuse_traces")
-WITH_SPANS = ("langfuse_observations", "langfuse_trace")
-
-
-IMPORTERS = (
-    Importer(
-        "langfuse_experiment",
-        "Langfuse experiment items",
-        "JSON of the API, `{data: [{experimentItemId, input, output, expectedOutput, scores}]}`",
-        row_names("experimentItemId", "traceId", at="data"),
-        _read_items,
-        written_by=WRITTEN_BY,
-        example="the answer of the API on the items of an experiment, saved as JSON",
-    ),
-    Importer(
-        "langfuse_scores",
-        "Langfuse scores",
-        "JSON of the API or an export of the screen, one score per row: name, dataType and what it is about",
+READERS = {
+    "langfuse_experiment": Reader(row_names("experimentItemId", "traceId", at="data"), _read_items),
+    "langfuse_scores": Reader(
         is_scores,
         refuse(
             "holds Langfuse scores alone, without questions",
             "them in one command with the traces, observations or experiment items that they are about",
         ),
-        written_by=WRITTEN_BY,
-        companion_of=(*HOSTS, *WITH_SPANS),
-        alone=False,
-        example="the export button above the table of scores; imported together with the traces",
     ),
-    Importer(
-        "langfuse_trace",
-        "Langfuse trace",
-        "JSON with trace and observations, as a trace is downloaded; a list or a folder of such",
-        _is_traces,
-        _read_traces,
-        written_by=WRITTEN_BY,
-        unit="trace",
-        example="Download JSON in the header of a trace",
-        shares_folder=True,
-    ),
-    Importer(
-        "langfuse_observations",
-        "Langfuse observations",
-        "JSON of the API, or CSV, JSON or JSONL of the screen: one span per row, with traceId and type",
+    "langfuse_trace": Reader(_is_traces, _read_traces),
+    "langfuse_observations": Reader(
         lambda peek: any(
             {"id", "type"} <= row.keys() and {"traceId", "trace_id"} & row.keys() and PARENTS & row.keys()
             for row in peek.rows_at("data")
         ),
         _read_observations,
-        written_by=WRITTEN_BY,
-        companion_of=HOSTS,
-        unit="trace",
-        example="the export button above the table of observations; alone or together with traces",
     ),
-    Importer(
-        "langfuse_traces",
-        "Langfuse traces",
-        "CSV, JSON or JSONL, a trace a row with input, output and a column for each score",
-        lambda peek: any(row.keys() >= OWN and SIGNS & row.keys() for row in peek.rows_at("data")),
-        _read_rows,
-        written_by=WRITTEN_BY,
-        example="the export button above the table of traces, as CSV, JSON or JSONL",
+    "langfuse_traces": Reader(
+        lambda peek: any(row.keys() >= OWN and SIGNS & row.keys() for row in peek.rows_at("data")), _read_rows
     ),
-)
+}

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, run_of
 from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -46,7 +46,6 @@ from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import is_finite
 
-ACCEPTED = "results.to_pandas() as CSV or JSONL, or one {run, example, evaluation_results} a line"
 PARTS = ("inputs", "outputs", "reference", "feedback")
 NO_SCORE = "the evaluator gave no score; this file does not say why"
 
@@ -267,34 +266,13 @@ def _of_root(run: Fields, metadata: Fields) -> dict[str, Any]:
     }
 
 
-IMPORTERS = (
-    Importer(
-        "langsmith",
-        "LangSmith results",
-        "one {run, example, evaluation_results} a line",
+READERS = {
+    "langsmith": Reader(
         lambda peek: any(
             isinstance(row.get("run"), dict) and "evaluation_results" in row for row in peek.rows
         ),
         read_results,
-        written_by="LangSmith 0.15",
-        example="for row in client.evaluate(...): file.write(json.dumps(row, default=lambda o: o.dict()))",
     ),
-    Importer(
-        "langsmith_table",
-        "LangSmith table",
-        "a table with inputs.*, outputs.*, reference.* and feedback.*",
-        _is_table,
-        read_table,
-        written_by="LangSmith 0.15",
-        example="client.evaluate(...).to_pandas().to_csv('results.csv')",
-    ),
-    Importer(
-        "langsmith_runs",
-        "LangSmith runs",
-        "runs of traces with run_type, inputs, outputs and parent_run_id, one a row or as a tree",
-        _is_runs,
-        read_runs,
-        written_by="LangSmith 0.15",
-        example="for run in client.list_runs(project_name=...): file.write(run.json() + chr(10))",
-    ),
-)
+    "langsmith_table": Reader(_is_table, read_table),
+    "langsmith_runs": Reader(_is_runs, read_runs),
+}

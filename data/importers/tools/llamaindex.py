@@ -9,7 +9,7 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, question_set, row_names, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, question_set, row_names, run_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, names_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -270,56 +270,22 @@ def _read_rag(source: InputFile, options: Options, errors: ValidationErrors) -> 
     return question_set(source, RAG, examples())
 
 
-IMPORTERS = (
-    Importer(
-        BATCH,
-        "LlamaIndex batch evaluation",
-        BATCH_ACCEPTED,
-        _is_batch,
-        read_batch,
-        written_by="LlamaIndex 0.14",
-        example="json.dump({name: [r.model_dump() for r in rs] for name, rs in results.items()}, file)",
-    ),
-    Importer(
-        RETRIEVAL,
-        "LlamaIndex retriever evaluation",
-        "a list of {query, expected_ids, retrieved_ids, metric_dict}",
-        row_names("query", "expected_ids", "retrieved_ids", "metric_dict"),
-        read_retrieval,
-        written_by="LlamaIndex 0.14",
-        example="json.dump([r.model_dump() for r in results], file)",
-    ),
-    Importer(
-        PREDICTIONS,
-        "LlamaIndex predictions",
-        "{predictions: [{response, contexts}]}, together with the data set that they were made over",
+READERS = {
+    BATCH: Reader(_is_batch, read_batch),
+    RETRIEVAL: Reader(row_names("query", "expected_ids", "retrieved_ids", "metric_dict"), read_retrieval),
+    PREDICTIONS: Reader(
         lambda peek: len(peek.keys) == 1 and row_names("response", "contexts", at="predictions")(peek),
         read_predictions,
-        written_by="LlamaIndex 0.12",
-        example="`predictions.save_json(path)`",
     ),
-    Importer(
-        QA,
-        "LlamaIndex QA data set",
-        "JSON with queries, corpus and relevant_docs by id",
+    QA: Reader(
         lambda peek: all(isinstance(peek.keys.get(part), dict) for part in ("queries", "relevant_docs")),
         _read_qa,
-        holds="questions",
-        written_by="LlamaIndex 0.12-0.14",
-        example="`EmbeddingQAFinetuneDataset.save_json(path)`",
     ),
-    Importer(
-        RAG,
-        "LlamaIndex labelled RAG data set",
-        "JSON with examples of query, reference_contexts and reference_answer",
+    RAG: Reader(
         lambda peek: any(
             "query" in row and not row.keys().isdisjoint(EXAMPLE[1:])
             for row in map(mapping, items(peek.keys.get("examples"))[:1])
         ),
         _read_rag,
-        holds="questions",
-        written_by="LlamaIndex 0.12",
-        companion_of=("llamaindex_predictions",),
-        example="`LabelledRagDataset.save_json(path)`",
     ),
-)
+}

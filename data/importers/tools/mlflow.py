@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.formats.table import reader_of, table_importer
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, each
+from ragtriage.data.importers.formats.table import reader_of, table_reader
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, ToolRows, each
 from ragtriage.data.importers.parsing.cells import is_blank
 from ragtriage.data.importers.parsing.containers import RowsByKey, open_sqlite, rows_of, table_names
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -361,53 +361,13 @@ def _of_table(path: Path, options: Options, errors: ValidationErrors) -> list[Pa
     return [] if read is None else read(file, options, errors)
 
 
-WRITTEN_BY = "MLflow 3.17"
-
-
-IMPORTERS = (
-    Importer(
-        "mlflow_database",
-        "MLflow database",
-        "mlflow.db, the SQLite database of a tracking server, with traces",
+READERS = {
+    "mlflow_database": Reader(
         lambda peek: "trace_info" in peek.tables or {"experiments", "latest_metrics"} <= peek.tables,
         _read_database,
-        written_by=WRITTEN_BY,
-        unit="trace",
     ),
-    Importer(
-        "mlflow_folder",
-        "MLflow folder",
-        "mlruns, or the folder of an experiment, a run or its artifacts, with traces or evaluations",
-        is_folder,
-        _read_folder,
-        written_by=f"{WRITTEN_BY}, without a database",
-    ),
-    Importer(
-        "mlflow_traces",
-        "MLflow traces",
-        "JSON or JSONL of {info, data}: one trace, a list, or one per line",
-        is_traces,
-        read_traces,
-        written_by=WRITTEN_BY,
-        example="[json.loads(t.to_json()) for t in mlflow.search_traces(return_type='list')]",
-        unit="trace",
-    ),
-    Importer(
-        "mlflow",
-        "MLflow evaluation results",
-        "CSV, JSONL or Parquet with trace_id and <metric>/value, or as mlflow.search_traces() gives it",
-        is_results,
-        read_results,
-        written_by=WRITTEN_BY,
-        example='result.tables["eval_results"].to_json(FILE, orient="records", lines=True)',
-    ),
-    table_importer(
-        "mlflow_2",
-        "MLflow 2 evaluation results",
-        "a table with inputs and <metric>/score or <metric>/v1/score, as mlflow.evaluate logs it",
-        LEGACY,
-        read_legacy,
-        detect=is_legacy,
-        written_by="MLflow 2.14",
-    ),
-)
+    "mlflow_folder": Reader(is_folder, _read_folder),
+    "mlflow_traces": Reader(is_traces, read_traces),
+    "mlflow": Reader(is_results, read_results),
+    "mlflow_2": table_reader("mlflow_2", LEGACY, read_legacy, detect=is_legacy),
+}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, run_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -298,44 +298,11 @@ def _recorded(row: Fields) -> dict[str, Any]:
     }
 
 
-WRITTEN_BY = "Opik 2.2"
-IMPORTERS = (
-    Importer(
-        "opik_experiment",
-        "Opik experiment",
-        "JSON with experiment and items: dataset_item_data, evaluation_task_output, feedback_scores",
-        _is_experiment,
-        _read_experiment,
-        written_by=WRITTEN_BY,
-        example="opik export WORKSPACE experiment NAME",
+READERS = {
+    "opik_experiment": Reader(_is_experiment, _read_experiment),
+    "opik_csv": Reader(
+        lambda peek: peek.columns >= {"item_input", "item_output", "item_dataset_item_id"}, _read_csv
     ),
-    Importer(
-        "opik_csv",
-        "Opik experiment as CSV",
-        "CSV with item_input and item_output, where they are filled; Opik 2.2 leaves them empty",
-        lambda peek: peek.columns >= {"item_input", "item_output", "item_dataset_item_id"},
-        _read_csv,
-        written_by=WRITTEN_BY,
-        example="opik export WORKSPACE experiment NAME --format json, instead of csv",
-    ),
-    Importer(
-        "opik_table",
-        "Opik table of experiments",
-        "CSV or JSON of the web interface, one experiment or several: dataset.*, output, feedback_scores.*",
-        _is_table,
-        _read_table,
-        written_by="Opik",
-        example="the export button above the items of an experiment",
-    ),
-    Importer(
-        "opik_traces",
-        "Opik traces",
-        "a folder of trace_*.json, or one of them: trace, spans, downloaded_at",
-        _is_traces,
-        _read_traces,
-        written_by=WRITTEN_BY,
-        unit="trace",
-        example="opik export WORKSPACE project NAME",
-        shares_folder=True,
-    ),
-)
+    "opik_table": Reader(_is_table, _read_table),
+    "opik_traces": Reader(_is_traces, _read_traces),
+}

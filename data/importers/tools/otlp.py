@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek
+from ragtriage.data.importers.importer import Options, Peek, Reader
 from ragtriage.data.importers.parsing.documents_in_json import items_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import container, json_lines
@@ -265,38 +265,8 @@ def _is_printed(peek: Peek) -> bool:
     return bool({"trace_id", "traceId"} & context.keys()) and "span_kind" not in peek.first
 
 
-TRIED = "OpenTelemetry SDK 1.45, GenAI conventions 2026, OpenInference, OpenLLMetry, Vercel AI SDK 6"
-
-
-IMPORTERS = (
-    Importer(
-        "otlp",
-        "OpenTelemetry traces",
-        "OTLP as JSON or JSONL: resourceSpans with spans of the GenAI conventions or OpenInference",
-        lambda peek: any(_holds(look, SPANS) for look in _looks(peek)),
-        read,
-        written_by=TRIED,
-        example="file exporter of the collector or of the SDK",
-        unit="trace",
-    ),
-    Importer(
-        "otlp_logs",
-        "OpenTelemetry logs",
-        "OTLP as JSON or JSONL: resourceLogs with evaluations or messages of spans",
-        lambda peek: any(_holds(look, LOGS) for look in _looks(peek)),
-        read,
-        written_by=TRIED,
-        companion_of=("otlp",),
-        alone=False,
-    ),
-    Importer(
-        "otel_spans",
-        "OpenTelemetry spans",
-        "JSON or JSONL, a span an object with context (or spanContext), attributes, status",
-        _is_printed,
-        read_spans,
-        written_by=TRIED,
-        example="console exporter of the SDK",
-        unit="trace",
-    ),
-)
+READERS = {
+    "otlp": Reader(lambda peek: any(_holds(look, SPANS) for look in _looks(peek)), read),
+    "otlp_logs": Reader(lambda peek: any(_holds(look, LOGS) for look in _looks(peek)), read),
+    "otel_spans": Reader(_is_printed, read_spans),
+}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, refuse
+from ragtriage.data.importers.importer import Options, Peek, Reader, refuse
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import rows_at
@@ -159,29 +159,10 @@ def annotated_spans(span: Span, row: Mapping[str, Any]) -> Span:
     return span
 
 
-TRIED = "Phoenix 20.26 (client 3.5)"
-
-
-IMPORTERS = (
-    Importer(
-        "phoenix",
-        "Phoenix spans",
-        "JSONL, CSV or Parquet of the data frame of spans, or JSON of the API; also of Arize AX",
-        is_spans,
-        read,
-        written_by=TRIED,
-        example="client.spans.get_spans_dataframe(...).to_parquet(FILE)",
-        unit="trace",
-    ),
-    Importer(
-        "phoenix_annotations",
-        "Phoenix annotations",
-        "CSV, JSONL, Parquet or JSON of the API: annotation_name, annotator_kind, result, span_id",
+READERS = {
+    "phoenix": Reader(is_spans, read),
+    "phoenix_annotations": Reader(
         is_annotations,
         refuse("holds annotations of Phoenix, without the questions", "them in one command with the spans"),
-        written_by=TRIED,
-        companion_of=("phoenix",),
-        alone=False,
-        example="client.spans.get_span_annotations_dataframe(...).to_csv(FILE)",
     ),
-)
+}

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
-from ragtriage.data.importers.importer import Importer, Options, Peek, question_set, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, question_set, run_of
 from ragtriage.data.importers.parsing.containers import open_sqlite, table_names
 from ragtriage.data.importers.parsing.documents_in_json import items_at, value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -37,7 +37,7 @@ from ragtriage.data.importers.parsing.values import (
 )
 from ragtriage.data.importers.spans.samples import SCORED_WITHOUT_ANSWER
 from ragtriage.data.importers.spans.traces import Traces
-from ragtriage.data.importers.tools.phoenix import TRIED, labels_of, span_of
+from ragtriage.data.importers.tools.phoenix import labels_of, span_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import as_json
 
@@ -321,33 +321,13 @@ def _reference(output: Any) -> str | None:
     return None if value in (None, {}, []) else as_json(value)
 
 
-IMPORTERS = (
-    Importer(
-        "phoenix_experiment",
-        "Phoenix experiment",
-        "JSON or CSV of the server: example_id, input, reference_output, output, annotations",
-        lambda peek: peek.columns >= SIGNS and not peek.columns.isdisjoint(OF_TASKS),
-        _read_experiment,
-        written_by=TRIED,
-        example="/v1/experiments/ID/json",
+READERS = {
+    "phoenix_experiment": Reader(
+        lambda peek: peek.columns >= SIGNS and not peek.columns.isdisjoint(OF_TASKS), _read_experiment
     ),
-    Importer(
-        "phoenix_database",
-        "Phoenix database",
-        "SQLite of a Phoenix server: a run for each project and each experiment",
+    "phoenix_database": Reader(
         lambda peek: peek.tables >= TABLES and bool(peek.tables & {"span_annotations", "project_sessions"}),
         _read_database,
-        written_by=TRIED,
-        example="phoenix.db in PHOENIX_WORKING_DIR",
-        unit="trace",
     ),
-    Importer(
-        KEY,
-        "Phoenix data set",
-        "CSV with input.*, output.* and metadata.* (or input_*, output_*), or JSON {data: {examples}}",
-        _is_data_set,
-        _read_data_set,
-        holds="questions",
-        written_by="Phoenix 11 and 20.26",
-    ),
-)
+    KEY: Reader(_is_data_set, _read_data_set),
+}

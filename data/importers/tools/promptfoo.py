@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, run_of
 from ragtriage.data.importers.parsing.cells import object_in
 from ragtriage.data.importers.parsing.documents_in_json import items_at, small_values
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -438,15 +438,6 @@ def _run_of(row: Row) -> tuple[str, tuple[str, str]]:
     return f"{name}\x1f{label if nth is None else nth}", (storable(name), storable(label))
 
 
-IMPORTERS = (
-    Importer(
-        "promptfoo",
-        "promptfoo",
-        "the JSON, JSONL or CSV of `promptfoo eval -o FILE`, or a folder of them",
-        is_promptfoo,
-        read,
-        written_by="promptfoo 0.121",
-        example="promptfoo eval -o results.json",
-        shares_folder=True,
-    ),
-)
+READERS = {
+    "promptfoo": Reader(is_promptfoo, read),
+}

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.formats.table import reader_of, table_importer
-from ragtriage.data.importers.importer import Importer, Options, Peek, Row, ToolRows, each, read_each, refuse
+from ragtriage.data.importers.formats.table import reader_of, table_reader
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, ToolRows, each, read_each, refuse
 from ragtriage.data.importers.parsing.cells import CellError, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -269,63 +269,17 @@ CONTINUOUS_EVAL = ToolRows(
 )
 
 
-IMPORTERS = (
-    table_importer(
-        "ares",
-        "ARES",
-        "TSV or CSV with Query, Document, Answer and *_Label",
-        ARES,
-        written_by="ARES",
-    ),
-    table_importer(
-        "open_rag_eval",
-        "open-rag-eval",
-        "CSV with query_id, query, query_run, passage_id, passage, generated_answer: a row for each passage",
-        OPEN_RAG_EVAL,
-        _read_cited,
-        written_by="open-rag-eval",
-        unit="answer",
-    ),
-    table_importer(
-        "uptrain_experiment",
-        "UpTrain experiment",
-        "rows with question, document_text, response, answer, experiment_id: a run for each experiment",
-        EXPERIMENT,
-        written_by="UpTrain",
-    ),
-    table_importer(
-        "uptrain",
-        "UpTrain results",
-        "rows with question, context, response, score_<check>, explanation_<check>",
-        RESULTS,
-        written_by="UpTrain",
-    ),
-    Importer(
-        GISKARD,
-        "Giskard test set",
-        "JSONL with question, reference_answer, reference_context and conversation_history",
+READERS = {
+    "ares": table_reader("ares", ARES),
+    "open_rag_eval": table_reader("open_rag_eval", OPEN_RAG_EVAL, _read_cited),
+    "uptrain_experiment": table_reader("uptrain_experiment", EXPERIMENT),
+    "uptrain": table_reader("uptrain", RESULTS),
+    GISKARD: Reader(
         lambda peek: peek.columns >= COLUMNS and not {"answer", "agent_answer", "retrieved"} & peek.columns,
         read_each(GISKARD, _of_giskard, questions=True),
-        holds="questions",
-        written_by="Giskard 2.19",
-        example="`testset.save(path)`",
     ),
-    table_importer(
-        "continuous_eval",
-        "continuous-eval",
-        "JSONL with question, ground_truths and ground_truth_contexts or annotation",
-        CONTINUOUS_EVAL,
-        _read_data,
-        written_by="continuous-eval 0.3",
+    "continuous_eval": table_reader("continuous_eval", CONTINUOUS_EVAL, _read_data),
+    "continuous_eval_metrics": Reader(
+        _is_metrics, refuse("holds metrics of continuous-eval without their questions", HINT)
     ),
-    Importer(
-        "continuous_eval_metrics",
-        "continuous-eval metrics",
-        "JSON with {module: {metric: [{name: value}]}}, together with its data set",
-        _is_metrics,
-        refuse("holds metrics of continuous-eval without their questions", HINT),
-        written_by="continuous-eval 0.3",
-        companion_of=("continuous_eval",),
-        alone=False,
-    ),
-)
+}

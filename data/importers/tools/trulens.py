@@ -11,7 +11,7 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, run_of
+from ragtriage.data.importers.importer import Options, Reader, run_of
 from ragtriage.data.importers.parsing.containers import RowsByKey, open_sqlite, rows_of, table_names
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -349,37 +349,18 @@ def _read_events(source: InputFile, options: Options, errors: ValidationErrors) 
     return runs
 
 
-WRITTEN_BY = "TruLens 2.16"
-
-
-IMPORTERS = (
-    Importer(
-        "trulens_database",
-        "TruLens database",
-        "default.sqlite with trulens_events (2.x) or trulens_records (1.x)",
+READERS = {
+    "trulens_database": Reader(
         lambda peek: (
             bool({"trulens_events", "trulens_records"} & peek.tables) or _prefix(peek.tables) is not None
         ),
         _read_database,
-        written_by=f"{WRITTEN_BY}, tables of 1.x",
     ),
-    Importer(
-        "trulens_events",
-        "TruLens events",
-        "CSV, JSONL or Parquet with record_attributes and resource_attributes",
-        lambda peek: peek.columns >= EVENTS,
-        _read_events,
-        written_by=WRITTEN_BY,
-    ),
-    Importer(
-        "trulens",
-        "TruLens records",
-        "CSV, JSONL or Parquet with record_id, app_id, input, output, <metric>, <metric>_calls",
+    "trulens_events": Reader(lambda peek: peek.columns >= EVENTS, _read_events),
+    "trulens": Reader(
         lambda peek: peek.columns >= FRAME and any(name.endswith(CALLS) for name in peek.columns),
         lambda source, options, errors: runs_of_records(
             open_table(source, errors).rows(), source, "trulens", errors, options.limit
         ),
-        written_by=WRITTEN_BY,
-        example="session.get_records_and_feedback()[0].to_json(FILE, orient='records', lines=True)",
     ),
-)
+}

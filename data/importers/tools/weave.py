@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Importer, Options, Peek, row_names, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, row_names, run_of
 from ragtriage.data.importers.parsing.documents_in_json import value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -261,25 +261,10 @@ def _read_results(source: InputFile, options: Options, errors: ValidationErrors)
     return runs
 
 
-WRITTEN_BY = "Weave 0.54"
-IMPORTERS = (
-    Importer(
-        "weave",
-        "Weave calls",
-        "JSONL, JSON or CSV of calls with op_name weave:///...: evaluations, or traced code",
+READERS = {
+    "weave": Reader(
         lambda peek: any(str(row.get("op_name")).startswith(REFERENCE) for row in peek.rows_at("calls")),
         _read_calls,
-        written_by=WRITTEN_BY,
-        unit="trace",
-        example="the export button above the table of traces, as JSONL or CSV",
     ),
-    Importer(
-        "weave_results",
-        "Weave evaluation results",
-        "JSON with rows: row_digest, raw_data_row, evaluations with trials",
-        row_names("row_digest", "evaluations", at="rows"),
-        _read_results,
-        written_by=WRITTEN_BY,
-        example="the answer of the API (eval_results/query), saved as JSON",
-    ),
-)
+    "weave_results": Reader(row_names("row_digest", "evaluations", at="rows"), _read_results),
+}
