@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -219,13 +219,40 @@ def each(convert: Callable[[Row], Row]) -> Callable[[Iterator[Record]], Iterator
 
 
 @dataclass(frozen=True)
+class Marks:
+    """Names that mark the files of a format: of `a|b` one is there, `!a` is not."""
+
+    rows: str = ""  # of one of the first rows, or of those `at` a key
+    at: str = ""
+    columns: str = ""  # of the first rows together
+    keys: str = ""  # of a JSON object
+    tables: str = ""  # of a database
+
+    def fit(self, peek: Peek) -> bool:
+        """Return whether a file shows them."""
+        shown = ((self.columns, peek.columns), (self.keys, peek.keys.keys()), (self.tables, peek.tables))
+        rows = (peek.rows_at(self.at) if self.at else peek.rows) if self.rows else ()
+        return all(_shows(names, marks) for marks, names in shown if marks) and (
+            not self.rows or any(_shows(row.keys(), self.rows) for row in rows)
+        )
+
+
+def _shows(names: Set[str], marks: str) -> bool:
+    for mark in marks.split():
+        if names.isdisjoint(mark.removeprefix("!").split("|")) != mark.startswith("!"):
+            return False
+    return True
+
+
+@dataclass(frozen=True)
 class Reader:
     """The code of an importer that `formats.json` declares."""
 
-    # returns whether a file is of this format, from its content alone; must not raise
-    detect: Callable[[Peek], bool]
-    # reads a file into parsed runs; errors of single records are added as the records are consumed
-    read: Read
+    # reads a file into parsed runs, and adds errors of single records as the records are consumed; None where
+    # such a file is refused
+    read: Read | None = None
+    # returns whether a file that shows the declared marks is of this format, from its content; must not raise
+    detect: Callable[[Peek], bool] | None = None
     rows: ToolRows | None = None  # how its rows are converted, where they come as a table of Python as well
 
 
@@ -236,7 +263,9 @@ class Importer:
     key: str  # name in commands and in the origin of a run
     title: str  # name on screen
     accepts: str  # content of such a file, in a line
-    detect: Callable[[Peek], bool]  # as in `Reader`
+    # returns whether a file is of this format, from its content alone; must not raise
+    detect: Callable[[Peek], bool]
+    # reads a file into parsed runs; errors of single records are added as the records are consumed
     read: Read
     mapped: bool = False  # whether a mapping of columns applies
     # runs, or question sets: questions with gold and no answers of a system
@@ -318,11 +347,6 @@ def read_each(
         return [run_of(source, key, samples(), notes=notes, **facts)]
 
     return read
-
-
-def row_names(*names: str, at: str = "") -> Callable[[Peek], bool]:
-    """Return a `detect`: whether one of the first rows, or of those in a list `at` a key, has all names."""
-    return lambda peek: any(row.keys() >= set(names) for row in (peek.rows_at(at) if at else peek.rows))
 
 
 def refuse(what: str, accepted: str) -> Read:

@@ -1,8 +1,10 @@
 """Every importer, in the order in which a file is tried: the first that recognises it reads it.
 
 `formats.json` declares them. A group of it names a module and the signs by which its files are known:
-patterns, of which a name in a file of theirs fits at least one (`Peek.names`). No other file loads the
-module, whose READERS hold the code of each importer; the other facts are those of `Importer`.
+patterns, of which a name in a file of theirs fits at least one (`Peek.names`). An entry may have `marks`,
+which its files show, and `refused`: why a file that says nothing alone is not read, and what would be.
+The other facts are those of `Importer`. No other file loads the module, whose READERS hold the code of
+its importers.
 """
 
 from __future__ import annotations
@@ -11,13 +13,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from ragtriage.data.importers.importer import Importer, Peek, ToolRows
+from ragtriage.data.importers.importer import Importer, Marks, Peek, Reader, ToolRows, refuse
 
 ENTRY_POINTS = "ragtriage.importers"
 
@@ -31,21 +33,36 @@ class Format:
     importers: Mapping[str, Mapping[str, Any]]  # key -> facts, in the order in which they are asked
     written_by: str = ""  # of all that do not say it themselves
 
-    def fits(self, names: frozenset[str]) -> bool:
-        """Return whether a file with these names may be one of theirs."""
-        signs = self.signs.lower().split()
+    def fits(self, peek: Peek) -> bool:
+        """Return whether a file may be one of theirs, by the names in it."""
+        signs, names = self.signs.lower().split(), peek.names
         patterns = [sign for sign in signs if "*" in sign or "?" in sign]
-        return not names.isdisjoint(signs) or any(
+        signed = not names.isdisjoint(signs) or any(
             fnmatchcase(name, pattern) for pattern in patterns for name in names
         )
+        return signed and any(_marks(facts).fit(peek) for facts in self.importers.values())
 
+    @cached_property
     def loaded(self) -> list[Importer]:
-        """Return the importers; their module is loaded now."""
+        """The importers; their module is loaded now."""
         readers = import_module(f"{__package__}.{self.module}").READERS
         return [
-            Importer(key, **vars(readers[key]), **{"written_by": self.written_by, **facts})
+            _importer(key, {"written_by": self.written_by, **facts}, readers.get(key, Reader()))
             for key, facts in self.importers.items()
         ]
+
+
+def _marks(facts: Mapping[str, Any]) -> Marks:
+    return Marks(**facts.get("marks", {}))
+
+
+def _importer(key: str, facts: Mapping[str, Any], code: Reader) -> Importer:
+    def detect(peek: Peek) -> bool:
+        return _marks(facts).fit(peek) and (code.detect is None or code.detect(peek))
+
+    own = {name: value for name, value in facts.items() if name not in ("marks", "refused")}
+    read = code.read or refuse(*facts["refused"])
+    return Importer(key, detect=detect, read=read, rows=code.rows, **own)
 
 
 _LISTED = json.loads(Path(__file__).with_name("formats.json").read_text(encoding="utf-8"))
@@ -61,15 +78,14 @@ def keys_of(formats: Iterable[Format]) -> list[str]:
 
 def loaded(formats: Iterable[Format]) -> Iterator[Importer]:
     """Yield the importers of formats, in their order; each module is loaded when it is reached."""
-    return (importer for entry in formats for importer in entry.loaded())
+    return (importer for entry in formats for importer in entry.loaded)
 
 
 def candidates(peek: Peek) -> Iterator[Importer]:
     """Yield the importers that may read a file, by the names in it; no other module is loaded."""
-    names = peek.names
-    yield from loaded(entry for entry in (*TOOLS, *QUESTION_FILES) if entry.fits(names))
+    yield from loaded(entry for entry in (*TOOLS, *QUESTION_FILES) if entry.fits(peek))
     yield from _plugins()[0]
-    yield from loaded(entry for entry in GENERAL if entry.fits(names))
+    yield from loaded(entry for entry in GENERAL if entry.fits(peek))
 
 
 @cache
@@ -87,7 +103,7 @@ def importer_of(key: str) -> Importer | None:
     """Return the importer of a key, of which the module alone is loaded; None where there is none."""
     for entry in (*TOOLS, *QUESTION_FILES, *GENERAL):
         if key in entry.importers:
-            return next(importer for importer in entry.loaded() if importer.key == key)
+            return next(importer for importer in entry.loaded if importer.key == key)
     return next((importer for importer in _plugins()[0] if importer.key == key), None)
 
 

@@ -10,7 +10,7 @@ import pytest
 from places import FIXTURES, REPOSITORY
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.importers.importer import Peek, recognises
+from ragtriage.data.importers.importer import Peek, Reader, recognises
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.registry import (
     GENERAL,
@@ -31,13 +31,19 @@ DECLARING = sorted(
 FILES = [path for path in sorted(FIXTURES.rglob("*")) if path.suffix not in (".md", ".txt", ".py", "")]
 
 
-def test_every_reader_is_declared_once() -> None:
-    declared = [
-        key for module in DECLARING for key in import_module(f"ragtriage.data.importers.{module}").READERS
-    ]
-    assert len(declared) > 70
-    assert sorted(keys_of((*TOOLS, *QUESTION_FILES, *GENERAL))) == sorted(declared)
-    assert {entry.module for entry in (*TOOLS, *QUESTION_FILES, *GENERAL)} == set(DECLARING)
+def test_every_reader_is_declared_once_with_a_way_to_know_its_files() -> None:
+    readers: dict[str, Reader] = {}
+    for module in DECLARING:
+        readers |= import_module(f"ragtriage.data.importers.{module}").READERS
+    listed = (*TOOLS, *QUESTION_FILES, *GENERAL)
+    keys = keys_of(listed)
+    assert len(keys) == len(set(keys)) > 70
+    assert readers.keys() <= set(keys)
+    assert {entry.module for entry in listed} == set(DECLARING)
+    for key, facts in (item for entry in listed for item in entry.importers.items()):
+        reader = readers.get(key, Reader())
+        assert facts.get("marks") or reader.detect, key
+        assert bool(facts.get("refused")) == (reader.read is None), key
 
 
 def test_an_importer_is_found_by_its_key() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Options, Peek, Row, read_each, refuse, row_names
+from ragtriage.data.importers.importer import Marks, Options, Peek, Row, read_each, refuse
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import rows_at
 from ragtriage.data.importers.parsing.values import fields_in
@@ -79,7 +79,10 @@ def test_a_file_that_says_nothing_alone_is_refused() -> None:
     ],
 )
 def test_rows_are_known_by_their_names(content: bytes, at: str, recognised: bool) -> None:
-    assert row_names("a", "b", at=at)(Peek(InputFile.from_bytes("f.json", content))) is recognised
+    peek = Peek(InputFile.from_bytes("f.json", content))
+    assert Marks(rows="a b", at=at).fit(peek) is recognised
+    assert Marks(rows="a|c b", at=at).fit(peek) is recognised
+    assert not Marks(rows="a", at=at, columns="!a").fit(peek) or at
 
 
 @pytest.mark.parametrize(

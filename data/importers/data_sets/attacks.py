@@ -56,7 +56,6 @@ def _refusal(row: Row, _line: int, _errors: ValidationErrors) -> Row:
 
 KEY = "jailbreakbench"
 NOT_SUBMITTED = "they are not measured and do not count as passed"
-OUTCOME = {"behaviour_index", "method", "model", "jailbroken"}
 
 
 def _read_outcomes(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -100,16 +99,10 @@ def _outcome(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 READERS = {
-    CYBERSECEVAL: Reader(
-        lambda peek: peek.columns >= {"user_input", "injection_type", "judge_question"},
-        read_each(CYBERSECEVAL, _injection, note=ATTACK, questions=True),
-    ),
+    CYBERSECEVAL: Reader(read_each(CYBERSECEVAL, _injection, note=ATTACK, questions=True)),
     DO_NOT_ANSWER: Reader(
-        lambda peek: (
-            peek.columns >= {"question", "category", "expected"}
-            and all(str(row.get("expected")).startswith("refuse") for row in peek.rows)
-        ),
         read_each(DO_NOT_ANSWER, _refusal, note=ATTACK, questions=True),
+        lambda peek: all(str(row.get("expected")).startswith("refuse") for row in peek.rows),
     ),
-    KEY: Reader(lambda peek: set(peek.columns) >= OUTCOME, _read_outcomes),
+    KEY: Reader(_read_outcomes),
 }

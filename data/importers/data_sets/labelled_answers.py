@@ -175,7 +175,6 @@ FRANK = ToolRows(
 # Thakur et al. 2024, "NoMIRACL: knowing when you don't know for robust multilingual retrieval-augmented
 # generation". A response that says both words, or neither, is invalid: it neither answers nor refuses.
 NOMIRACL = "nomiracl"
-OF_NOMIRACL = {"query_id", "subset", "results"}
 PRESENT, UNKNOWN = "yes, answer is present", "i don't know"
 ANSWERABLE = {"relevant": "yes", "non_relevant": "no"}
 
@@ -240,12 +239,9 @@ def _answered(case: Mapping[str, Any], response: str) -> dict[str, Any]:
 
 READERS = {
     "attribution_labels": Reader(
-        lambda peek: ATTRIBUTED.fits(set(peek.columns)) and any(map(_labelled, peek.rows)), _read_attributed
+        _read_attributed, lambda peek: ATTRIBUTED.fits(set(peek.columns)) and any(map(_labelled, peek.rows))
     ),
     "cited_answers": table_reader("cited_answers", CITED_ROWS),
     "frank": table_reader("frank", FRANK),
-    NOMIRACL: Reader(
-        lambda peek: peek.columns >= OF_NOMIRACL and isinstance(peek.first.get("results"), Mapping),
-        _read_models,
-    ),
+    NOMIRACL: Reader(_read_models, lambda peek: isinstance(peek.first.get("results"), Mapping)),
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.formats.table import table_reader
-from ragtriage.data.importers.importer import Options, Reader, Row, ToolRows, each, read_each, row_names
+from ragtriage.data.importers.importer import Options, Reader, Row, ToolRows, each, read_each
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.shapes import items, mapping, objects, others
 from ragtriage.data.store.parsed_run import ParsedRun
@@ -174,14 +174,12 @@ RAMDOCS = ToolRows(
 
 READERS = {
     MUSIQUE: Reader(
+        _read_musique,
         lambda peek: (
             "question" in peek.first
             and any("is_supporting" in mapping(each) for each in items(peek.first.get("paragraphs"))[:1])
         ),
-        _read_musique,
     ),
-    RGB: Reader(
-        row_names("query", "answer", "positive", "negative"), read_each(RGB, _of_rgb, questions=True)
-    ),
+    RGB: Reader(read_each(RGB, _of_rgb, questions=True)),
     "ramdocs": table_reader("ramdocs", RAMDOCS),
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Peek, Reader, Row, read_each, row_names
+from ragtriage.data.importers.importer import Peek, Reader, Row, read_each
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.shapes import items
 from ragtriage.data.importers.parsing.values import Fields, text_in
@@ -142,17 +142,12 @@ def _titled(result: Fields) -> Row:
 
 
 READERS = {
-    "kilt_gold": Reader(_is_kilt_gold, read_each("kilt_gold", _of_kilt_gold, questions=True)),
-    "kilt": Reader(lambda peek: _is_kilt(peek) and not _is_kilt_gold(peek), read_each("kilt", _of_kilt)),
-    "dpr_retriever": Reader(
-        row_names("question", "answers", "ctxs"), read_each("dpr_retriever", _of_retriever, note=HAS_ANSWER)
-    ),
-    "dpr_reader": Reader(
-        row_names("question", "gold_answers", "predictions"),
-        read_each("dpr_reader", _of_reader, note=LARGEST_K),
-    ),
+    "kilt_gold": Reader(read_each("kilt_gold", _of_kilt_gold, questions=True), _is_kilt_gold),
+    "kilt": Reader(read_each("kilt", _of_kilt), lambda peek: _is_kilt(peek) and not _is_kilt_gold(peek)),
+    "dpr_retriever": Reader(read_each("dpr_retriever", _of_retriever, note=HAS_ANSWER)),
+    "dpr_reader": Reader(read_each("dpr_reader", _of_reader, note=LARGEST_K)),
     "flashrag": Reader(
-        lambda peek: any("golden_answers" in row and Fields(row.get("output")).all for row in peek.rows),
         read_each("flashrag", _of_flashrag, metrics=FLASHRAG),
+        lambda peek: any("golden_answers" in row and Fields(row.get("output")).all for row in peek.rows),
     ),
 }

@@ -115,8 +115,8 @@ def _segment(candidate: Fields) -> Row:
 
 
 READERS = {
-    ANSWERS: Reader(_is_answers, _read_answers),
+    ANSWERS: Reader(_read_answers, _is_answers),
     CANDIDATES: Reader(
-        lambda peek: any("query" in row and _has_segments(row) for row in peek.rows), _read_candidates
+        _read_candidates, lambda peek: any("query" in row and _has_segments(row) for row in peek.rows)
     ),
 }

@@ -180,7 +180,7 @@ def _notes(queries: Mapping[str, str], qrels: Qrels, lacking: set[str]) -> tuple
 
 READERS = {
     KEY: Reader(
-        lambda peek: peek.folder is not None and is_beir(peek.folder) and (not has_runs(peek.folder)),
         _read_questions,
+        lambda peek: peek.folder is not None and is_beir(peek.folder) and (not has_runs(peek.folder)),
     ),
 }

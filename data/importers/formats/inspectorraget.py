@@ -350,5 +350,5 @@ def _record(
 
 
 READERS = {
-    "inspectorraget": Reader(lambda peek: is_inspectorraget(peek.document), read),
+    "inspectorraget": Reader(read, lambda peek: is_inspectorraget(peek.document)),
 }

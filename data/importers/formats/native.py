@@ -257,10 +257,10 @@ def _read_questions(source: InputFile, options: Options, errors: ValidationError
 
 READERS = {
     "native": Reader(
+        read,
         lambda peek: (
             isinstance(peek.keys.get("samples"), list) or (bool(peek.columns) and is_native(peek.columns))
         ),
-        read,
     ),
-    "native_questions": Reader(_is_questions, _read_questions),
+    "native_questions": Reader(_read_questions, _is_questions),
 }

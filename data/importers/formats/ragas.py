@@ -112,13 +112,13 @@ def _gold(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 READERS = {
-    "ragas": Reader(lambda peek: is_ragas(peek.columns) and not any(map(_with_objects, peek.rows)), read),
+    "ragas": Reader(read, lambda peek: is_ragas(peek.columns) and not any(map(_with_objects, peek.rows))),
     KEY: Reader(
+        read_each(KEY, _question, questions=True),
         lambda peek: (
             "user_input" in peek.columns
             and not peek.columns.isdisjoint({"reference", "reference_contexts"})
             and not any(map(_of_a_run, peek.rows))
         ),
-        read_each(KEY, _question, questions=True),
     ),
 }

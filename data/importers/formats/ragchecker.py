@@ -203,13 +203,13 @@ def _answer_of(row: Mapping[str, Any], model: Mapping[str, Any]) -> dict[str, An
 
 READERS = {
     "ragchecker_pairs": Reader(
-        lambda peek: {"query", *SIDES} <= (*peek.rows_at("results"), {})[0].keys(), read_pairs
+        read_pairs, lambda peek: {"query", *SIDES} <= (*peek.rows_at("results"), {})[0].keys()
     ),
     "ragchecker": Reader(
+        read,
         lambda peek: (
             {"query", "response"} <= (first := (*peek.rows_at("results"), {})[0]).keys()
             and bool({"gt_answer", "response_claims"} & first.keys())
         ),
-        read,
     ),
 }

@@ -157,7 +157,7 @@ def table_reader(
 ) -> Reader:
     """Return the reader of a tool's rows, known by their names; `read` is that of a tool that reads more."""
     detect = detect or (lambda peek: rows.fits(set(peek.columns)))
-    return Reader(detect, read or reader_of(rows, key), rows)
+    return Reader(read or reader_of(rows, key), detect, rows)
 
 
 def _runs(
@@ -241,14 +241,14 @@ def _question(row: Row, plan: Plan, line: int, errors: ValidationErrors) -> Row 
 
 
 READERS = {
-    "table": Reader(lambda peek: "question" in guessed_fields(peek.columns), read),
+    "table": Reader(read, lambda peek: "question" in guessed_fields(peek.columns)),
     QUESTIONS: Reader(
+        read,
         lambda peek: (
             "question" in (fields := guessed_fields(peek.columns))
             and bool(fields & OF_QUESTIONS)
             and not fields & OF_RUNS
             and not any(metric_name(name)[1] for name in peek.columns)
         ),
-        read,
     ),
 }

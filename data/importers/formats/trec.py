@@ -325,6 +325,6 @@ def _disagrees(hits: Sequence[_Hit]) -> bool:
 
 
 READERS = {
-    "trec": Reader(lambda peek: peek.kind == "csv" and is_trec(first_lines(peek.source)), read),
-    "scores_json": Reader(lambda peek: is_score_json(peek.document), read_json),
+    "trec": Reader(read, lambda peek: peek.kind == "csv" and is_trec(first_lines(peek.source))),
+    "scores_json": Reader(read_json, lambda peek: is_score_json(peek.document)),
 }

@@ -240,8 +240,8 @@ def _timestamp(value: object, errors: ValidationErrors) -> datetime | None:
 
 
 READERS = {
-    "versions": Reader(lambda peek: is_versions(peek.columns), read),
+    "versions": Reader(read, lambda peek: is_versions(peek.columns)),
     "pipeline_results": Reader(
-        lambda peek: isinstance(peek.keys.get("pipeline_results"), dict), read_pipelines
+        read_pipelines, lambda peek: isinstance(peek.keys.get("pipeline_results"), dict)
     ),
 }

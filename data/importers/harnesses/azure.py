@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Options, Peek, Reader, Row, refuse, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import object_rows, rows_at
@@ -188,12 +188,6 @@ def _is_summary(peek: Peek) -> bool:
 
 
 READERS = {
-    "azure": Reader(_is_rows, _read),
-    "azure_summary": Reader(
-        _is_summary,
-        refuse(
-            "is the summary of an Azure evaluation: counts and means, without a row",
-            "eval_results.jsonl beside it, or the JSON that evaluate(output_path=...) writes",
-        ),
-    ),
+    "azure": Reader(_read, _is_rows),
+    "azure_summary": Reader(detect=_is_summary),
 }

@@ -42,10 +42,6 @@ def _has_turns(peek: Peek, *, with_output: bool) -> bool:
     return bool(asks) and any(bool(turn.fields("output")) for turn in asks) == with_output
 
 
-def _is_model_job(peek: Peek) -> bool:
-    return any(row.keys() >= {"automatedEvaluationResult", "inputRecord"} for row in peek.rows)
-
-
 def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     first = next(
         (turn.fields("output") for row in Peek(source).rows for turn in _turns(row) if turn.fields("output")),
@@ -179,7 +175,7 @@ def _read_questions(source: InputFile, options: Options, errors: ValidationError
 
 
 READERS = {
-    "bedrock": Reader(lambda peek: _has_turns(peek, with_output=True), _read),
-    "bedrock_model": Reader(_is_model_job, _read_model_job),
-    "bedrock_questions": Reader(lambda peek: _has_turns(peek, with_output=False), _read_questions),
+    "bedrock": Reader(_read, lambda peek: _has_turns(peek, with_output=True)),
+    "bedrock_model": Reader(_read_model_job),
+    "bedrock_questions": Reader(_read_questions, lambda peek: _has_turns(peek, with_output=False)),
 }

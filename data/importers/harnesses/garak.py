@@ -108,5 +108,5 @@ def _check(detector: str, value: object, threshold: float) -> Row:
 
 
 READERS = {
-    "garak": Reader(_is_report, _read),
+    "garak": Reader(_read, _is_report),
 }

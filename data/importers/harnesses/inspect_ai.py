@@ -168,5 +168,5 @@ def _scores(sample: Fields) -> tuple[Row, dict[str, str]]:
 
 
 READERS = {
-    "inspect": Reader(_is_log, _read),
+    "inspect": Reader(_read, _is_log),
 }

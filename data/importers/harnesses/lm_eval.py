@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Options, Reader, Row, refuse, row_names, run_of
+from ragtriage.data.importers.importer import Options, Reader, Row, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import Spool, object_rows, rows_at
@@ -104,12 +104,5 @@ def _scores(rows: list[Fields], *, is_choice: bool) -> Row:
 
 
 READERS = {
-    "lm_eval": Reader(row_names("doc_id", "doc", "target", "resps", "filtered_resps"), _read),
-    "lm_eval_results": Reader(
-        lambda peek: {"results", "configs", "n-shot"} <= peek.keys.keys(),
-        refuse(
-            "holds the means of lm-evaluation-harness, without a sample",
-            "samples_<task>_<time>.jsonl beside it, which --log_samples writes",
-        ),
-    ),
+    "lm_eval": Reader(_read),
 }

@@ -82,5 +82,5 @@ def _sample(name: str, events: list[Fields], line: int, errors: ValidationErrors
 
 
 READERS = {
-    "openai_evals": Reader(_is_run, _read),
+    "openai_evals": Reader(_read, _is_run),
 }

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import InputError, ValidationErrors
 from ragtriage.data.importers.formats.table import runs_of_table, table_reader
-from ragtriage.data.importers.importer import Options, Peek, Reader, Row, ToolRows, each, refuse, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, ToolRows, each, run_of
 from ragtriage.data.importers.parsing.cells import CellError, read_cell
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
@@ -385,21 +385,19 @@ ROWS = ToolRows(
 
 
 READERS = {
-    "autorag": Reader(_detect_folder, _read_folder),
+    "autorag": Reader(_read_folder, _detect_folder),
     "autorag_questions": Reader(
-        lambda peek: (
-            peek.columns >= {"qid", "query", "retrieval_gt"}
-            and not any(name.startswith(("retrieved_", "generated_", "prompts")) for name in peek.columns)
-        ),
         _read_questions,
+        lambda peek: (
+            not any(name.startswith(("retrieved_", "generated_", "prompts")) for name in peek.columns)
+        ),
     ),
     "autorag_rows": table_reader("autorag_rows", ROWS),
     "autorag_output": Reader(
-        lambda peek: (
+        detect=lambda peek: (
             peek.kind == "parquet"
             and "question" not in guessed_fields(peek.columns)
             and (peek.columns in ALONE or any(names <= peek.columns for names in OUTPUTS))
         ),
-        refuse("is the output of one node of AutoRAG, without its questions", ACCEPTED),
     ),
 }

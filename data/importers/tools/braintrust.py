@@ -168,7 +168,7 @@ def _result(row: Fields, _line: int) -> dict[str, Any]:
 
 READERS = {
     "braintrust": Reader(
-        lambda peek: any(row.keys() >= {*EVENT, "input"} for row in _rows(peek, "events")), _read_events
+        _read_events, lambda peek: any(row.keys() >= {*EVENT, "input"} for row in _rows(peek, "events"))
     ),
-    "braintrust_results": Reader(_is_results, _read_results),
+    "braintrust_results": Reader(_read_results, _is_results),
 }

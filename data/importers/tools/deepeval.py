@@ -335,8 +335,8 @@ def _golden(row: Row, line: int, errors: ValidationErrors) -> Row | None:
 
 READERS = {
     "deepeval": Reader(
-        is_test_cases,
         read,
+        is_test_cases,
         rows=ToolRows(
             lambda names: "input" in names and bool({"metricsData", "metrics_data"} & names),
             _columns,
@@ -345,11 +345,11 @@ READERS = {
         ),
     ),
     GOLDENS: Reader(
+        read_each(GOLDENS, _golden, questions=True),
         lambda peek: (
             peek.columns >= {"input", "context"}
             and bool(peek.columns & {"expected_output", "expectedOutput", "source_file", "sourceFile"})
             and not any(map(_answered, peek.rows))
         ),
-        read_each(GOLDENS, _golden, questions=True),
     ),
 }

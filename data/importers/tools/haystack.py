@@ -155,10 +155,10 @@ def _read_scores(source: InputFile, _options: Options, errors: ValidationErrors)
 _read_rows = reader_of(REPORT, "haystack")
 READERS = {
     "haystack": table_reader("haystack", REPORT, _read_report),
-    "haystack_result": Reader(_is_result, _read_result),
+    "haystack_result": Reader(_read_result, _is_result),
     "haystack_scores": Reader(
-        lambda peek: peek.columns == {"metrics", "score"},
         _read_scores,
+        lambda peek: peek.columns == {"metrics", "score"},
         rows=ToolRows(lambda names: names == {"metrics", "score"}, lambda rows: rows, "scores of Haystack"),
     ),
 }

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Options, Peek, Reader, refuse, row_names, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import Spool, rows_at
@@ -58,7 +58,6 @@ def _place(row: Fields) -> dict[str, str | None]:
 
 
 FILES_LOOKED_AT = 5
-PARENTS = {"isRootObservation", "parentObservationId", "parent_observation_id"}
 
 
 def _is_traces(peek: Peek) -> bool:
@@ -266,11 +265,9 @@ def _of_item(row: Fields, _line: int) -> dict[str, Any]:
 
 
 TRACES = "langfuse_traces"
-OWN = {"id", "timestamp", "input", "output", "metadata"}
-SIGNS = {"bookmarked", "htmlPath", "errorCount", "observationCount"}
 COLUMNS = {
-    *OWN,
-    *SIGNS,
+    *("id", "timestamp", "input", "output", "metadata"),
+    *("bookmarked", "htmlPath", "errorCount", "observationCount"),
     *("name", "userId", "sessionId", "release", "version", "environment", "tags", "public", "latency"),
     *("usage", "inputCost", "outputCost", "totalCost", "level", "warningCount", "defaultCount", "debugCount"),
     *("inputTokens", "outputTokens", "totalTokens", "projectId", "createdAt", "updatedAt", "externalId"),
@@ -345,23 +342,9 @@ def _with_columns(
 
 
 READERS = {
-    "langfuse_experiment": Reader(row_names("experimentItemId", "traceId", at="data"), _read_items),
-    "langfuse_scores": Reader(
-        is_scores,
-        refuse(
-            "holds Langfuse scores alone, without questions",
-            "them in one command with the traces, observations or experiment items that they are about",
-        ),
-    ),
-    "langfuse_trace": Reader(_is_traces, _read_traces),
-    "langfuse_observations": Reader(
-        lambda peek: any(
-            {"id", "type"} <= row.keys() and {"traceId", "trace_id"} & row.keys() and PARENTS & row.keys()
-            for row in peek.rows_at("data")
-        ),
-        _read_observations,
-    ),
-    "langfuse_traces": Reader(
-        lambda peek: any(row.keys() >= OWN and SIGNS & row.keys() for row in peek.rows_at("data")), _read_rows
-    ),
+    "langfuse_experiment": Reader(_read_items),
+    "langfuse_scores": Reader(detect=is_scores),
+    "langfuse_trace": Reader(_read_traces, _is_traces),
+    "langfuse_observations": Reader(_read_observations),
+    "langfuse_traces": Reader(_read_rows),
 }

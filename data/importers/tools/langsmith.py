@@ -268,11 +268,11 @@ def _of_root(run: Fields, metadata: Fields) -> dict[str, Any]:
 
 READERS = {
     "langsmith": Reader(
+        read_results,
         lambda peek: any(
             isinstance(row.get("run"), dict) and "evaluation_results" in row for row in peek.rows
         ),
-        read_results,
     ),
-    "langsmith_table": Reader(_is_table, read_table),
-    "langsmith_runs": Reader(_is_runs, read_runs),
+    "langsmith_table": Reader(read_table, _is_table),
+    "langsmith_runs": Reader(read_runs, _is_runs),
 }

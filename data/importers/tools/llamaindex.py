@@ -9,7 +9,7 @@ from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Options, Peek, Reader, Row, question_set, row_names, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, question_set, run_of
 from ragtriage.data.importers.parsing.documents_in_json import items_at, names_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -271,21 +271,18 @@ def _read_rag(source: InputFile, options: Options, errors: ValidationErrors) -> 
 
 
 READERS = {
-    BATCH: Reader(_is_batch, read_batch),
-    RETRIEVAL: Reader(row_names("query", "expected_ids", "retrieved_ids", "metric_dict"), read_retrieval),
-    PREDICTIONS: Reader(
-        lambda peek: len(peek.keys) == 1 and row_names("response", "contexts", at="predictions")(peek),
-        read_predictions,
-    ),
+    BATCH: Reader(read_batch, _is_batch),
+    RETRIEVAL: Reader(read_retrieval),
+    PREDICTIONS: Reader(read_predictions, lambda peek: len(peek.keys) == 1),
     QA: Reader(
-        lambda peek: all(isinstance(peek.keys.get(part), dict) for part in ("queries", "relevant_docs")),
         _read_qa,
+        lambda peek: all(isinstance(peek.keys.get(part), dict) for part in ("queries", "relevant_docs")),
     ),
     RAG: Reader(
+        _read_rag,
         lambda peek: any(
             "query" in row and not row.keys().isdisjoint(EXAMPLE[1:])
             for row in map(mapping, items(peek.keys.get("examples"))[:1])
         ),
-        _read_rag,
     ),
 }

@@ -363,11 +363,11 @@ def _of_table(path: Path, options: Options, errors: ValidationErrors) -> list[Pa
 
 READERS = {
     "mlflow_database": Reader(
-        lambda peek: "trace_info" in peek.tables or {"experiments", "latest_metrics"} <= peek.tables,
         _read_database,
+        lambda peek: "trace_info" in peek.tables or {"experiments", "latest_metrics"} <= peek.tables,
     ),
-    "mlflow_folder": Reader(is_folder, _read_folder),
-    "mlflow_traces": Reader(is_traces, read_traces),
-    "mlflow": Reader(is_results, read_results),
+    "mlflow_folder": Reader(_read_folder, is_folder),
+    "mlflow_traces": Reader(read_traces, is_traces),
+    "mlflow": Reader(read_results, is_results),
     "mlflow_2": table_reader("mlflow_2", LEGACY, read_legacy, detect=is_legacy),
 }

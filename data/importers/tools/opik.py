@@ -299,10 +299,8 @@ def _recorded(row: Fields) -> dict[str, Any]:
 
 
 READERS = {
-    "opik_experiment": Reader(_is_experiment, _read_experiment),
-    "opik_csv": Reader(
-        lambda peek: peek.columns >= {"item_input", "item_output", "item_dataset_item_id"}, _read_csv
-    ),
-    "opik_table": Reader(_is_table, _read_table),
-    "opik_traces": Reader(_is_traces, _read_traces),
+    "opik_experiment": Reader(_read_experiment, _is_experiment),
+    "opik_csv": Reader(_read_csv),
+    "opik_table": Reader(_read_table, _is_table),
+    "opik_traces": Reader(_read_traces, _is_traces),
 }

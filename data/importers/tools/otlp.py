@@ -266,7 +266,7 @@ def _is_printed(peek: Peek) -> bool:
 
 
 READERS = {
-    "otlp": Reader(lambda peek: any(_holds(look, SPANS) for look in _looks(peek)), read),
-    "otlp_logs": Reader(lambda peek: any(_holds(look, LOGS) for look in _looks(peek)), read),
-    "otel_spans": Reader(_is_printed, read_spans),
+    "otlp": Reader(read, lambda peek: any(_holds(look, SPANS) for look in _looks(peek))),
+    "otlp_logs": Reader(read, lambda peek: any(_holds(look, LOGS) for look in _looks(peek))),
+    "otel_spans": Reader(read_spans, _is_printed),
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ragtriage.data.errors import InputError, ValidationErrors
-from ragtriage.data.importers.importer import Options, Peek, Reader, refuse
+from ragtriage.data.importers.importer import Options, Peek, Reader
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import rows_at
@@ -160,9 +160,6 @@ def annotated_spans(span: Span, row: Mapping[str, Any]) -> Span:
 
 
 READERS = {
-    "phoenix": Reader(is_spans, read),
-    "phoenix_annotations": Reader(
-        is_annotations,
-        refuse("holds annotations of Phoenix, without the questions", "them in one command with the spans"),
-    ),
+    "phoenix": Reader(read, is_spans),
+    "phoenix_annotations": Reader(detect=is_annotations),
 }

@@ -41,8 +41,6 @@ from ragtriage.data.importers.tools.phoenix import labels_of, span_of
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.sample_models import as_json
 
-SIGNS = {"example_id", "input", "output"}
-OF_TASKS = {"reference_output", "repetition_number", "annotations"}
 PARTS = (
     *("label", "score", "explanation", "metadata", "annotator_kind", "trace_id", "error"),
     *("start_time", "end_time"),
@@ -117,7 +115,6 @@ def _in_columns(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 SPANS_INSTEAD = (
     "that of Phoenix 20, or spans written with client.spans.get_spans_dataframe(...).to_parquet(FILE)"
 )
-TABLES = {"projects", "spans", "traces"}
 OF_EXPERIMENTS = {
     *("datasets", "dataset_example_revisions", "experiment_run_annotations", "experiment_runs", "experiments")
 }
@@ -322,12 +319,7 @@ def _reference(output: Any) -> str | None:
 
 
 READERS = {
-    "phoenix_experiment": Reader(
-        lambda peek: peek.columns >= SIGNS and not peek.columns.isdisjoint(OF_TASKS), _read_experiment
-    ),
-    "phoenix_database": Reader(
-        lambda peek: peek.tables >= TABLES and bool(peek.tables & {"span_annotations", "project_sessions"}),
-        _read_database,
-    ),
-    KEY: Reader(_is_data_set, _read_data_set),
+    "phoenix_experiment": Reader(_read_experiment),
+    "phoenix_database": Reader(_read_database),
+    KEY: Reader(_read_data_set, _is_data_set),
 }

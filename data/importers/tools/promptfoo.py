@@ -439,5 +439,5 @@ def _run_of(row: Row) -> tuple[str, tuple[str, str]]:
 
 
 READERS = {
-    "promptfoo": Reader(is_promptfoo, read),
+    "promptfoo": Reader(read, is_promptfoo),
 }

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.formats.table import reader_of, table_reader
-from ragtriage.data.importers.importer import Options, Peek, Reader, Row, ToolRows, each, read_each, refuse
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, ToolRows, each, read_each
 from ragtriage.data.importers.parsing.cells import CellError, read_score
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -274,12 +274,7 @@ READERS = {
     "open_rag_eval": table_reader("open_rag_eval", OPEN_RAG_EVAL, _read_cited),
     "uptrain_experiment": table_reader("uptrain_experiment", EXPERIMENT),
     "uptrain": table_reader("uptrain", RESULTS),
-    GISKARD: Reader(
-        lambda peek: peek.columns >= COLUMNS and not {"answer", "agent_answer", "retrieved"} & peek.columns,
-        read_each(GISKARD, _of_giskard, questions=True),
-    ),
+    GISKARD: Reader(read_each(GISKARD, _of_giskard, questions=True)),
     "continuous_eval": table_reader("continuous_eval", CONTINUOUS_EVAL, _read_data),
-    "continuous_eval_metrics": Reader(
-        _is_metrics, refuse("holds metrics of continuous-eval without their questions", HINT)
-    ),
+    "continuous_eval_metrics": Reader(detect=_is_metrics),
 }

@@ -280,8 +280,6 @@ def _recorded(record: Fields) -> list[dict[str, Any]] | None:
 
 
 ACCEPTED = "a database of TruLens with records (1.x) or events (2.x), or session.get_records_and_feedback()"
-FRAME = {"record_id", "app_id", "input", "output"}
-EVENTS = {"record_attributes", "resource_attributes"}
 
 
 def _prefix(tables: Iterable[str]) -> str | None:
@@ -351,16 +349,16 @@ def _read_events(source: InputFile, options: Options, errors: ValidationErrors) 
 
 READERS = {
     "trulens_database": Reader(
+        _read_database,
         lambda peek: (
             bool({"trulens_events", "trulens_records"} & peek.tables) or _prefix(peek.tables) is not None
         ),
-        _read_database,
     ),
-    "trulens_events": Reader(lambda peek: peek.columns >= EVENTS, _read_events),
+    "trulens_events": Reader(_read_events),
     "trulens": Reader(
-        lambda peek: peek.columns >= FRAME and any(name.endswith(CALLS) for name in peek.columns),
         lambda source, options, errors: runs_of_records(
             open_table(source, errors).rows(), source, "trulens", errors, options.limit
         ),
+        lambda peek: any(name.endswith(CALLS) for name in peek.columns),
     ),
 }

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
-from ragtriage.data.importers.importer import Options, Peek, Reader, row_names, run_of
+from ragtriage.data.importers.importer import Options, Peek, Reader, run_of
 from ragtriage.data.importers.parsing.documents_in_json import value_at
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
@@ -263,8 +263,8 @@ def _read_results(source: InputFile, options: Options, errors: ValidationErrors)
 
 READERS = {
     "weave": Reader(
-        lambda peek: any(str(row.get("op_name")).startswith(REFERENCE) for row in peek.rows_at("calls")),
         _read_calls,
+        lambda peek: any(str(row.get("op_name")).startswith(REFERENCE) for row in peek.rows_at("calls")),
     ),
-    "weave_results": Reader(row_names("row_digest", "evaluations", at="rows"), _read_results),
+    "weave_results": Reader(_read_results),
 }
