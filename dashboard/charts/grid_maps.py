@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
+from textwrap import wrap
 
 import plotly.graph_objects as go
 
 from ragtriage.dashboard.charts.chart import HOVER, ORANGE, Axis, Dash, Frame, Heatmap, finite, with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens, text_on
-from ragtriage.dashboard.wording.escaping import chart_text
+from ragtriage.dashboard.wording.escaping import chart_text, shorten
 from ragtriage.data.chunking.grids import Grid, GridRanking, MarginalEffect, TrialValue
 from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.number_text import interval_text, number, signed
@@ -81,7 +82,8 @@ def _details(entry: TrialValue | None) -> str:
     )
 
 
-HERO_HEIGHT = 430  # pixels
+HERO_HEIGHT = 390  # pixels
+MOST_OTHERS, APART = 2, 0.15  # columns beside the map, and their distance from it in columns
 CHEAPEST = "◆"
 MOST_INTERVALS = 5  # columns of a map that leave room for an interval in each cell
 LARGE, SMALL, CELL = 16, 12, 60  # pixels: of a number, of its interval, of what takes a click
@@ -92,6 +94,7 @@ def grid_map(grid: Grid, ranking: GridRanking, cheapest: str, tokens: Tokens) ->
     """Draw a metric over size and overlap, with the mean over the other of the two at its edges.
 
     ★ marks the best configuration, ≈ those that a paired test cannot tell from it, ◆ the cheapest of these.
+    The best of those that split in another way stand beside the map, each a cell of its full height.
     """
     intervals = len(grid.sizes) <= MOST_INTERVALS and not grid.means_alone
     figure = _cells(grid, ranking, cheapest, tokens, LARGE, intervals)
@@ -111,16 +114,21 @@ def _cells(
     grid: Grid, ranking: GridRanking, cheapest: str, tokens: Tokens, size: int, intervals: bool
 ) -> go.Figure:
     """Draw the cells with their numbers; each takes a click that names its run."""
-    places = [
-        (column, row, entry)
-        for column, chunk_size in enumerate(grid.sizes)
-        for row, overlap in enumerate(grid.overlaps)
-        if (entry := _with_value(ranking.at(chunk_size, overlap))) is not None
+    others = others_of(ranking)
+    middle, first = (len(grid.overlaps) - 1) / 2, len(grid.sizes) + APART
+    places: list[tuple[float, float, TrialValue]] = [
+        *(
+            (column, row, entry)
+            for column, chunk_size in enumerate(grid.sizes)
+            for row, overlap in enumerate(grid.overlaps)
+            if (entry := _with_value(ranking.at(chunk_size, overlap))) is not None
+        ),
+        *((first + at, middle, entry) for at, entry in enumerate(others)),
     ]
     steps = [round(share * (len(tokens.sequential) - 1)) for share in _goodness(ranking.metric, places)]
     z: list[list[int | None]] = [[None] * len(grid.sizes) for _ in grid.overlaps]
-    for (column, row, _), step in zip(places, steps, strict=True):
-        z[row][column] = step
+    for (column, row, _), step in zip(places[: len(places) - len(others)], steps, strict=False):
+        z[int(row)][int(column)] = step
     last = len(tokens.sequential) - 1
     figure = go.Figure(
         go.Heatmap(
@@ -138,21 +146,41 @@ def _cells(
         hovertext=[chart_text(_details(entry)).replace("\n", "<br>") for *_, entry in places],
         hovertemplate=HOVER,
     )  # fmt: skip
-    for column, row, entry in places:
+    for (column, row, entry), step in zip(places, steps, strict=True):
+        up = 0.47 + (middle if column >= first else 0)
+        box = {"type": "rect", "x0": column - 0.48, "x1": column + 0.48, "y0": row - up, "y1": row + up}
+        if column >= first:
+            figure.add_shape(**box, fillcolor=tokens.sequential[step], line={"width": 0}, layer="below")
         if entry.outcome == "best":
-            figure.add_shape(
-                type="rect", x0=column - 0.48, x1=column + 0.48, y0=row - 0.47, y1=row + 0.47,
-                line={"color": tokens.stages["format"], "width": 4},
-            )  # fmt: skip
-    for axis, names in ((figure.layout.xaxis, grid.sizes), (figure.layout.yaxis, grid.overlaps)):
+            figure.add_shape(**box, line={"color": tokens.stages["format"], "width": 4})
+    titles: list[tuple[float, str]] = [(at, f"{size:,}") for at, size in enumerate(grid.sizes)]
+    titles += [
+        (first + at, "<br>".join(map(chart_text, wrap(shorten(entry.trial.run.name, 54), 18))))
+        for at, entry in enumerate(others)
+    ]
+    end = first + len(others) if others else len(grid.sizes)
+    for axis, ticks, reach in (
+        (figure.layout.xaxis, titles, end),
+        (figure.layout.yaxis, [(at, f"{overlap:,}") for at, overlap in enumerate(grid.overlaps)], None),
+    ):
         axis.update(
-            tickvals=list(range(len(names))), ticktext=[f"{name:,}" for name in names],
-            range=[-0.5, len(names) - 0.5], showgrid=False, zeroline=False,
+            tickvals=[at for at, _ in ticks], ticktext=[title for _, title in ticks],
+            range=[-0.5, (len(ticks) if reach is None else reach) - 0.5], showgrid=False, zeroline=False,
         )  # fmt: skip
     return figure
 
 
-def _goodness(metric: str, places: Sequence[tuple[int, int, TrialValue]]) -> list[float]:
+def others_of(ranking: GridRanking) -> list[TrialValue]:
+    """Return the configurations beside the map, which split in another way, the best first."""
+    values = [
+        entry for entry in ranking.values if entry.value and entry.trial.run.run_id not in ranking.heatmap
+    ]
+    declaration = declared(ranking.metric)
+    sign = 1.0 if declaration is not None and declaration.higher_is_better is False else -1.0
+    return sorted(values, key=lambda entry: sign * entry.value.mean if entry.value else 0.0)[:MOST_OTHERS]
+
+
+def _goodness(metric: str, places: Sequence[tuple[float, float, TrialValue]]) -> list[float]:
     """Return how dark each cell is, from 0 to 1: the better the value, the darker."""
     shares = shares_of([entry.value.mean if entry.value else 0.0 for *_, entry in places])
     declaration = declared(metric)

@@ -79,13 +79,16 @@ def standings_of(
     return sorted(standings, key=lambda standing: (not standing.missing, -standing.missing))
 
 
-def benchmark_headline(name: str, standings: Sequence[BandStanding], doubts: Sequence[str] = ()) -> Headline:
+def benchmark_headline(
+    name: str, standings: Sequence[BandStanding], doubts: Sequence[str] = (), asked: int = 0
+) -> Headline:
     """Return where a run stands.
 
     Args:
         name: of the run.
         standings: where its means lie, the furthest off first.
         doubts: what the checks say cannot be right about them.
+        asked: questions of the run; 0 where only means were reported.
     """
     doubt = "; ".join(doubts)
     if not standings:
@@ -101,7 +104,7 @@ def benchmark_headline(name: str, standings: Sequence[BandStanding], doubts: Seq
     unclear = [standing for standing in standings if len(standing.reached) > 1 and not standing.good]
     impossible = [standing for standing in standings if standing.impossible]
     unclear = [standing for standing in unclear if not standing.impossible]
-    basis = _basis(standings)
+    basis = _basis(standings, asked)
     if below:
         doubted = all(standing.doubted for standing in below)
         of = "the one target" if total == 1 else f"{len(below)} of {total} targets"
@@ -149,10 +152,15 @@ def _shown(metric: str, value: float) -> str:
     return percent(value) if is_share(metric) else number(value, 2)
 
 
-def _basis(standings: Sequence[BandStanding]) -> str:
+def _basis(standings: Sequence[BandStanding], asked: int) -> str:
     sizes = sorted({standing.n for standing in standings})
     if sizes == [0]:
         return "Reported means without samples: no interval, no test"
     sampled = [size for size in sizes if size]
     least = "" if len(sampled) == 1 else f"{sampled[0]:,} to "
-    return f"n = {least}{count(sampled[-1], 'question')}, bands judged by the whole 95 % interval"
+    measured = f"{least}{count(sampled[-1], 'question')}"
+    if sampled[0] < asked:
+        measured = (
+            f"{least}{sampled[-1]:,} of {count(asked, 'question')}, those with a value for these targets"
+        )
+    return f"n = {measured}; bands judged by the whole 95 % interval"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ragtriage.dashboard.headlines.headline import Headline
@@ -69,7 +69,7 @@ def chunking_headline(
     precision: GridRanking | None = None,
     unit: str = "",
     doubts: Sequence[str] = (),
-    elsewhere: str = "",
+    elsewhere: tuple[int, Mapping[str, float]] = (0, {}),
 ) -> Headline:
     """Return what a grid shows.
 
@@ -78,10 +78,28 @@ def chunking_headline(
         precision: the same under the precision of the chunks, which says what text costs; None for none.
         unit: what sizes count, "" where not recorded.
         doubts: what the grid itself doubts, as an unfinished search.
-        elsewhere: which configuration has the best mean at another k, a sentence; "" where the same has.
+        elsewhere: another k, and run id -> mean at it; a sentence says where another configuration leads.
     """
     headline = _chunking_headline(ranking, precision, unit, doubts)
-    return replace(headline, detail=f"{headline.detail}. {elsewhere}") if elsewhere else headline
+    if headline.statement.startswith("by "):  # how it splits, as "by heading"
+        headline = replace(headline, statement=capital(headline.statement))
+    other = _best_elsewhere(ranking, *elsewhere) if ranking else ""
+    return replace(headline, detail=f"{headline.detail}. {other}") if other else headline
+
+
+def _best_elsewhere(ranking: GridRanking, k: int, means: Mapping[str, float]) -> str:
+    """Return which configuration has the best mean among the top k; "" where the best one has it as well."""
+    best, declaration = ranking.best, declared(ranking.metric)
+    if best is None or not means or (declaration is not None and declaration.higher_is_better is False):
+        return ""
+    run_id = max(means, key=means.__getitem__)
+    if means[run_id] <= means.get(best.trial.run.run_id, 0.0):
+        return ""
+    name = next(
+        shorten(each.trial.run.name, 40) for each in ranking.values if each.trial.run.run_id == run_id
+    )
+    mean = number(means[run_id], 3)
+    return f"The order depends on k: among the top {k}, {name} has the best mean, {mean}"
 
 
 def _chunking_headline(

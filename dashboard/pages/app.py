@@ -84,7 +84,7 @@ if current_selection().slide and page.url_path != "present":
 if presenting != bool(current_selection().slide):
     st.rerun()
 try:
-    with costs_told(page.url_path or "triage"):
+    with costs_told(page.url_path or "triage"), st.container(key="page"):  # wider than the margins leave it
         store = open_store()
         if tell_missing(store, reading=page.url_path == "cases"):
             save_selection()

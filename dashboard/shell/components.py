@@ -32,9 +32,9 @@ from ragtriage.metrics.result_table import ResultTable, text_rows
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import IntArray
 
-TILE_HEIGHT, NARROWEST_TILE, LEAST_TILES = 118, 240, 3
+TILE_HEIGHT, NARROWEST_TILE, LEAST_TILES = 118, 160, 3
 BAND_HEIGHT, LINE_HEIGHT, DOUBT_HEIGHT = 68, 20, 26
-LINE_LENGTH = 150  # characters of a line of the band at a width of 1,440 pixels
+LINE_LENGTH = 165  # characters of a line of the band at a width of 1,440 pixels
 CHART = {
     "showSendToCloud": False,
     "displaylogo": False,
@@ -44,7 +44,7 @@ CHART = {
 }
 WITHOUT_BAR = {**CHART, "displayModeBar": False}
 _DRAWN = "tables_drawn"
-MOST_ROWS, ROW_HEIGHT = 10, 31  # of a table on a page, the head among the rows; more of them scroll
+MOST_ROWS, ROW_HEIGHT = 8, 31  # of a table on a page, the head among the rows; more of them scroll
 FILES = (("CSV", "csv", "csv"), ("Parquet", "parquet", "parquet"), ("Markdown", "md", "markdown"))
 _LOADED = "load_results"
 
@@ -92,10 +92,11 @@ def run_facts(view: View) -> list[str]:
 
 
 def draw_tiles(tiles: Sequence[Tile]) -> None:
-    """Draw tiles of equal width in a row; in two rows where the page is narrow."""
-    grid = st.grid(max(len(tiles), LEAST_TILES), min_column_width=NARROWEST_TILE, row_height=TILE_HEIGHT)
+    """Draw tiles of equal width in a row; in two rows on a telephone."""
+    grid = st.grid(max(len(tiles), LEAST_TILES), min_column_width=NARROWEST_TILE)
     for shown in tiles:
-        grid.html(tile(shown))
+        with grid.container():
+            draw_html(tile(shown), TILE_HEIGHT)
 
 
 def bundled_example(project: str, run: str, what: str) -> None:

@@ -22,6 +22,7 @@ from ragtriage.metrics.schema.metric import CONVENTIONS, whole_number
 
 LONGEST = 500  # characters of a text taken from a URL
 MOST_VERSIONS = 20
+HIGHEST_PRICE = 10_000.0
 _WORDS: dict[str, tuple[str, ...]] = {
     "pattern": ("", *(entry.key for entry in PATTERNS)),
     "stage": ("", *(entry.key for entry in STAGES)),
@@ -86,6 +87,7 @@ class Selection:
     grid: str = ""  # key of the grid of chunkings on display
     shown_metric: str = ""  # metric that a heatmap or a curve shows, without its k
     budget: int = 0  # tokens of context at which chunkings are compared; 0 to compare at k
+    price: str = ""  # USD that the user's model charges for a million input tokens; "" for not set
     split: str = ""  # what the cases of a chart are grouped by
     source: str = ""  # how the use of documents is known
     against: str = ""  # key of the published row that ours is compared with
@@ -234,10 +236,19 @@ def _read(name: str, text: str, default: Any) -> Any:
     return text[:LONGEST]
 
 
+def price_of(text: str) -> float:
+    """Return a price in USD; raises ValueError for what is none."""
+    price = float(text)
+    if not 0.0 <= price <= HIGHEST_PRICE:
+        raise ValueError(text)
+    return price
+
+
 _CHECKED: dict[str, Callable[[str], object]] = {
     "cohort": cohort_title,
     "dimension": dimension_title,
     "evaluated": evaluated_metric_of,
+    "price": price_of,
 }  # each raises for an unknown value
 
 

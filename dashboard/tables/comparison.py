@@ -239,8 +239,14 @@ def trial_table(metric: str, entries: Sequence[TrialValue]) -> ResultTable:
     return ResultTable(title, rows)
 
 
-def trial_cost_table(costs: Sequence[tuple[str, TrialCost]], k: int) -> ResultTable:
-    """Return what a question costs in each configuration, without the columns that none records."""
+def trial_cost_table(costs: Sequence[tuple[str, TrialCost]], k: int, priced: bool = False) -> ResultTable:
+    """Return what a question costs in each configuration, without the columns that none records.
+
+    Args:
+        costs: by name of the configuration.
+        k: chunks that are handed on.
+        priced: whether USD follow from tokens and a price, instead of being recorded.
+    """
     columns = {
         f"Tokens, top {k}": [Number(cost.tokens, 0) for _, cost in costs],
         "ms": [Number(cost.milliseconds, 1) for _, cost in costs],
@@ -255,6 +261,7 @@ def trial_cost_table(costs: Sequence[tuple[str, TrialCost]], k: int) -> ResultTa
         for at, (name, _) in enumerate(costs)
     ]
     note = "Averages per question" + (f"; {' and '.join(missing)} not recorded" if missing else "")
+    note += "; USD of these tokens alone" if priced else ""
     return ResultTable("Costs of a question by configuration", tuple(rows), note)
 
 

@@ -46,7 +46,27 @@ def right_by_import_sentence(diagnosis: Diagnosis) -> str:
         if decided.any() and (Source.IMPORTED in sources or Source.HUMAN in sources):
             n, of = int((right.values[decided] >= least).sum()), count(int(decided.sum()), "answer")
             parts.append(f"{n:,} of {of} by {named_score(diagnosis, metric)} ({number(least)} or more)")
-    return f"Right: {'; '.join(parts)}." if parts else ""
+    return f"Right: {'; '.join([*parts, *_right_and_bad(diagnosis)])}." if parts else ""
+
+
+def _right_and_bad(diagnosis: Diagnosis) -> list[str]:
+    """Return how many answers count as right and as bad, and how many of these are right in part."""
+    both = diagnosis.right.decided_by(*CORRECTNESS) & diagnosis.bad.bad
+    both &= diagnosis.right.values >= diagnosis.settings.thresholds.correctness
+    n, partly = int(both.sum()), partly_right(diagnosis)
+    if not n:
+        return []
+    part = (
+        "" if not partly else " and only partly right" if partly == n else f", {partly:,} only partly right"
+    )
+    return [f"{n:,} of these {'is' if n == 1 else 'are'} bad all the same{part}"]
+
+
+def partly_right(diagnosis: Diagnosis) -> int:
+    """Return how many bad cases have an answer that is right in part: high enough, and not full marks."""
+    values, least = diagnosis.right.values, diagnosis.settings.thresholds.correctness
+    decided = diagnosis.right.decided_by(*CORRECTNESS) & diagnosis.bad.bad
+    return int((decided & (values >= least) & (values < 1)).sum())
 
 
 def right_by_text_sentence(diagnosis: Diagnosis) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -269,6 +269,10 @@ class TrialCost:
     tokens: float | None  # of the top k chunks
     milliseconds: float | None  # of the whole answer where recorded, else of its retrieval
     usd: float | None
+
+    def at_price(self, price: float) -> TrialCost:
+        """Return the same with what the tokens cost, at USD for a million of them."""
+        return self if self.tokens is None else replace(self, usd=self.tokens * price / 1e6)
 
 
 NO_COST = TrialCost(None, None, None)

@@ -71,7 +71,12 @@ def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: 
     head = chunking_headline(found)
     assert (head.state, head.statement) == ("good", "paragraph beats every other chunking")
     assert "span recall@5 0.800 [0.738, 0.826], n = 40" in head.detail
-    assert "paragraph, which is not on this map" in legend(found)
+    assert "beside the map: split in another way" in legend(found)
+    figure = grid_map(grid, found, "", LIGHT)
+    assert list(figure.layout.xaxis.ticktext) == ["256", "512", "paragraph"]
+    assert [shape.line.width for shape in figure.layout.shapes] == [0, 4], "its cell, outlined as the best"
+    assert figure.data[1].text[-1].startswith("<b>★ 0.800")
+    assert figure.data[1].x[-1] + 0.5 < figure.layout.xaxis.range[1] + 0.01, "all of it is in view"
     heat = plotly_figure(heatmap(grid, found, "Recall")).data[0]
     assert not any("★" in text for row in heat.text for text in row)
 

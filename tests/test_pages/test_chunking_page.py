@@ -83,6 +83,10 @@ def test_one_cell_two_and_many(
     if planes:
         costs = tables[0]
         assert list(costs) == ["Chunking", "Tokens, top 5", "ms"], "money is not recorded"
+        app.number_input(key="pick_price").set_value(1000.0).run()
+        priced = app.dataframe[0].value.iloc[0]
+        assert float(priced["USD"]) == pytest.approx(float(priced["Tokens, top 5"]) / 1000, rel=0.02)
+        assert app.query_params["price"] == "1000"
 
 
 def test_without_a_grid_the_page_says_how_to_get_one(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

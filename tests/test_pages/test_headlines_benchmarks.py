@@ -56,6 +56,8 @@ def test_the_furthest_off_is_named_with_its_target_and_what_it_rests_on() -> Non
     assert "no interval" in headline.detail
     sampled = benchmark_headline("V3", [_standing(0.9, 0.86, 0.96)])
     assert "n = 50 questions" in sampled.detail
+    some = benchmark_headline("V3", [_standing(0.9, 0.86, 0.96)], asked=60)
+    assert "n = 50 of 60 questions, those with a value for these targets" in some.detail
 
 
 @pytest.mark.parametrize("mean", [-1e308, 1e308, float("inf"), float("nan"), -0.1, 1.5])
@@ -76,7 +78,7 @@ def test_a_value_outside_its_bounds_is_doubted_and_in_no_band(mean: float) -> No
 
 def test_one_question_is_one_question() -> None:
     one = replace(_standing(0.9, 0.86, 0.96), n=1)
-    assert "n = 1 question," in benchmark_headline("V3", [one]).detail
+    assert "n = 1 question;" in benchmark_headline("V3", [one]).detail
 
 
 def _mean(

@@ -113,3 +113,13 @@ def test_statements_stay_short_whatever_the_names_are() -> None:
     ):
         headline = chunking_headline(_ranking(*entries), unit="characters of the corpus as it was loaded")
         assert len(headline.statement) <= 72, headline.statement
+
+
+def test_another_k_that_orders_them_otherwise_is_told() -> None:
+    small, large = _entry(128, "worse"), _entry(256, "best", name="by heading (max 256 tokens)")
+    found = _ranking(small, large)
+    same = chunking_headline(found, elsewhere=(10, {"r128": 0.8, "r256by heading (max 256 tokens)": 0.9}))
+    assert "order depends" not in same.detail
+    assert same.statement == "By heading (max 256 tokens) beats every other chunking"
+    other = chunking_headline(found, elsewhere=(10, {"r128": 0.85, "r256by heading (max 256 tokens)": 0.8}))
+    assert "depends on k: among the top 10, 128 / 0 has the best mean, 0.850" in other.detail

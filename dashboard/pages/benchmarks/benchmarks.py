@@ -28,7 +28,9 @@ view = current_view()
 scale = band_scale(view.store.workspace, chosen_of("bands", list(SCALE_TITLES)))
 standings, errors = standings_on(view, scale), errors_of(view)
 open_page(
-    benchmark_headline(view.labels[view.run.run_id], standings, [finding.clause for finding in errors]),
+    benchmark_headline(
+        view.labels[view.run.run_id], standings, [finding.clause for finding in errors], view.run.n_questions
+    ),
     run_facts(view) if view.run.n else ["means without samples", f"{view.run.created_at:%Y-%m-%d}"],
 )
 published = published_in(view)

@@ -269,11 +269,10 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
     show_table(
         published_table(ours, shared, against, ranked="questions" not in unlike),
         None,
-        capital(_sample_sizes(ours, shared)),
         f"{markdown_text(table.source)}, {markdown_text(table.date)}",
         "Shares in percent",
+        "n: our questions that have a value, which differ by metric: a refusal claims nothing, for instance",
     )
-    draw_folded("All published rows", "published_all", lambda: _all_rows(view, ours, shared, table))
     alike = f"{len(unlike)} of {len(conditions)} differ or are not known" if unlike else "all alike"
 
     def draw_conditions() -> None:
@@ -283,7 +282,9 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
             show_table(explained_table(explained_gaps(gaps, conditions, table, against), against))
 
     explained = ", and what they explain" if unlike else ""
-    draw_folded(f"Test conditions: {alike}{explained}", "published_conditions", draw_conditions)
+    with st.container(gap="xsmall"):
+        draw_folded("All published rows", "published_all", lambda: _all_rows(view, ours, shared, table))
+        draw_folded(f"Test conditions: {alike}{explained}", "published_conditions", draw_conditions)
 
 
 def _all_rows(
@@ -305,14 +306,6 @@ def _languages(view: View) -> list[str]:
     table = view.scored(view.run).auxiliary_table("languages") if view.run.n else None
     known = Counter() if table is None else Counter(table["question"].drop_null().to_pylist())
     return [language for language, n in known.most_common() if n >= LEAST_LANGUAGE * known.total()]
-
-
-def _sample_sizes(ours: Mapping[str, MetricSummary], shared: Sequence[str]) -> str:
-    sizes = sorted({ours[name].n_scored for name in shared})
-    if sizes == [0]:
-        return "ours: reported means without samples"
-    span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-    return f"ours: n = {span} questions"
 
 
 def band_section(view: View, scale: BandScale, against: PublishedRow) -> None:

@@ -8,12 +8,12 @@ import streamlit as st
 
 from ragtriage.dashboard.headlines.chunking import NO_GRID, chunking_headline
 from ragtriage.dashboard.pages.chunking.grid_results import (
-    best_elsewhere,
     best_first,
     chosen_grid,
     curves_over_k,
     cutoff_picker,
     grid_picker,
+    means_elsewhere,
     means_page,
     metric_at_cutoff,
     metric_names,
@@ -33,7 +33,7 @@ from ragtriage.dashboard.pages.chunking.grid_search import (
     grid_searches,
     unfinished_search,
 )
-from ragtriage.dashboard.shell.components import facts, how_measured, open_page, reported_means_page
+from ragtriage.dashboard.shell.components import open_page, reported_means_page
 from ragtriage.dashboard.shell.empty_pages import example_section
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import chosen_of
@@ -73,7 +73,7 @@ open_page(
         precision_of(grid, scored_runs),
         grid.unit,
         doubts,
-        best_elsewhere(view, ranking, base) if ranking else "",
+        means_elsewhere(view, ranking, base) if ranking else (0, {}),
     ),
     [count(len(grid.trials), "configuration"), grid.title],
 )
@@ -94,20 +94,15 @@ for trials in same_chunks_of(grid, scored_runs):
     st.caption(same_chunks_text(trials))
 
 st.markdown(f"##### {count(len(ranking.values), 'chunking')}, best first")
-show_trials(ranking, best_first(ranking), "cells", grid.unit, curves_over_k(view, grid, base))
 n_tested = sum(entry.test is not None for entry in ranking.values)
-with st.container(horizontal=True, vertical_alignment="center"):
-    how_measured(
-        "Differences to the best configuration, paired on question. The best is chosen on these same "
-        "questions, so its mean is slightly optimistic.",
-        capital(family_text(n_tested, "difference")) if n_tested else "",
-        "Why gold characters and not chunks? Splitting the same text into smaller chunks, or with more "
-        "overlap, changes how many chunks are relevant, and with it the denominator of recall and nDCG by "
-        "chunk count: two chunkings would not share a scale. Here recall is the share of gold characters "
-        "that the chunks cover, and a character that two chunks repeat counts once. The chunk-count "
-        "variants are in the list of metrics by name.",
-    )
-    facts(
-        f"n = {count(ranking.n_questions, 'question')} that all configurations share",
-        "choose a row to open or compare it",
-    )
+NOTES = (
+    "Differences to the best configuration, paired on question. The best is chosen on these same "
+    "questions, so its mean is slightly optimistic.",
+    capital(family_text(n_tested, "difference")) if n_tested else "",
+    "Why gold characters and not chunks? Splitting the same text into smaller chunks, or with more "
+    "overlap, changes how many chunks are relevant, and with it the denominator of recall and nDCG by "
+    "chunk count: two chunkings would not share a scale. Here recall is the share of gold characters "
+    "that the chunks cover, and a character that two chunks repeat counts once. The chunk-count "
+    "variants are in the list of metrics by name.",
+)
+show_trials(ranking, best_first(ranking), "cells", grid.unit, curves_over_k(view, grid, base), NOTES)

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from ragtriage.dashboard.charts.grid_maps import MOST_INTERVALS, OUTCOME_SYMBOLS, grid_map
+from ragtriage.dashboard.charts.grid_maps import MOST_INTERVALS, OUTCOME_SYMBOLS, grid_map, others_of
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.chunking import cheapest, chunking_headline
 from ragtriage.dashboard.shell.components import (
@@ -17,15 +17,17 @@ from ragtriage.dashboard.shell.components import (
     draw,
     export_menu,
     facts,
+    how_measured,
     open_page,
     show_table,
 )
 from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.selection import HIGHEST_PRICE, price_of
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
 from ragtriage.dashboard.shell.widgets import choose, chosen_of, show_in
 from ragtriage.dashboard.tables.comparison import trial_cost_table, trial_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.data.chunking.grid_plan import NO_COST, trial_cost
+from ragtriage.data.chunking.grid_plan import NO_COST, TrialCost, trial_cost
 from ragtriage.data.chunking.grids import (
     Grid,
     GridRanking,
@@ -39,7 +41,7 @@ from ragtriage.data.chunking.grids import (
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.definitions.spans import BUDGETS
 from ragtriage.metrics.metric_registry import DEFAULT_KS, bounds_of, declared, ordered, title_of
-from ragtriage.metrics.number_text import count, number
+from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable, plain_rows
 
 SPAN_METRICS = ("span_recall", "span_precision", "span_iou", "span_ndcg")
@@ -91,14 +93,12 @@ def same_chunks_text(trials: Sequence[GridTrial]) -> str:
 
 
 def legend(ranking: GridRanking) -> str:
-    """Explain the symbols of the heatmaps; the best configuration may not be on them."""
+    """Explain the symbols of the map."""
     best, same = OUTCOME_SYMBOLS["best"], OUTCOME_SYMBOLS["same"]
     if any(entry.outcome == "equal" for entry in ranking.values):
         return f"{OUTCOME_SYMBOLS['equal']} all configurations have the same mean"
-    if ranking.best is not None and ranking.best.trial.run.run_id not in ranking.heatmap:
-        name = markdown_text(ranking.best.trial.run.name)
-        return f"{same} statistically tied with the best, {name}, which is not on this map"
-    return f"{best} best mean · {same} statistically tied with the best · ◆ cheapest of these"
+    beside = " · beside the map: split in another way" if others_of(ranking) else ""
+    return f"{best} best mean · {same} statistically tied with the best · ◆ cheapest of these{beside}"
 
 
 def unfinished_text(done: int, planned: int) -> str:
@@ -123,26 +123,19 @@ def curves_over_k(view: View, grid: Grid, base: str) -> dict[str, list[float]]:
     return curves
 
 
-def best_elsewhere(view: View, ranking: GridRanking, base: str) -> str:
-    """Return which configuration has the best mean at the k furthest from the shown one; "" for the same."""
-    best, (_, _, shown) = ranking.best, ranking.metric.partition("@")
-    k = max(DEFAULT_KS, key=lambda k: abs(k - int(shown))) if shown.isdigit() else None
-    if best is None or k is None or f"{base}@{shown}" != ranking.metric:
-        return ""
-    means = {
-        entry.trial.run.name: summary.mean
+def means_elsewhere(view: View, ranking: GridRanking, base: str) -> tuple[int, dict[str, float]]:
+    """Return the k furthest from the shown one, and run id -> mean at it; (0, {}) for a metric without k."""
+    _, _, shown = ranking.metric.partition("@")
+    if not shown.isdigit() or f"{base}@{shown}" != ranking.metric:
+        return 0, {}
+    k = max(DEFAULT_KS, key=lambda k: abs(k - int(shown)))
+    summaries = {
+        entry.trial.run.run_id: view.summary(entry.trial.run).get(f"{base}@{k}")
         for entry in best_first(ranking)
-        if (summary := view.summary(entry.trial.run).get(f"{base}@{k}")) is not None
-        and summary.mean is not None
     }
-    declaration = declared(ranking.metric)
-    if not means or (declaration is not None and declaration.higher_is_better is False):
-        return ""
-    name = max(means, key=means.__getitem__)
-    if means[name] <= means.get(best.trial.run.name, 0.0):
-        return ""
-    mean = number(means[name], 3)
-    return f"The order depends on k: among the top {k}, {shorten(name, 40)} has the best mean, {mean}"
+    return k, {
+        run_id: each.mean for run_id, each in summaries.items() if each is not None and each.mean is not None
+    }
 
 
 def newest_first(grids: Sequence[Grid]) -> list[Grid]:
@@ -153,7 +146,7 @@ def newest_first(grids: Sequence[Grid]) -> list[Grid]:
 def grid_picker(grids: Sequence[Grid]) -> None:
     """Let the reader choose the grid, the first of them by default."""
     keys = [grid.key for grid in grids]
-    choose("Grid", "grid", keys, grid_titles(grids), {"shown_metric": ""}, width=300)
+    choose("Grid", "grid", keys, grid_titles(grids), {"shown_metric": ""}, width=240)
 
 
 def chosen_grid(grids: Sequence[Grid]) -> Grid:
@@ -172,7 +165,7 @@ def metric_names(scored_runs: Sequence[ScoredRun]) -> list[str]:
 def metric_picker(bases: Sequence[str]) -> None:
     """Let the reader choose the metric of the map and the table."""
     titles = {base: capital(title_of(f"{base}@5").removesuffix("@5")) for base in bases}
-    choose("Metric", "shown_metric", bases, titles.__getitem__, {}, width=220)
+    choose("Metric", "shown_metric", bases, titles.__getitem__, {}, width=170)
 
 
 def cutoff_picker(bases: Sequence[str]) -> None:
@@ -189,7 +182,7 @@ def cutoff_picker(bases: Sequence[str]) -> None:
         format_func=_cutoff_title,
         key="pick_cut",
         on_change=_keep_cutoff,
-        width=200,
+        width=160,
         help="The same number of chunks, or the same number of tokens handed to the generator: "
         "at equal k, larger chunks hand over more text.",
     )
@@ -223,10 +216,6 @@ def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, 
         st.markdown(f"##### {markdown_text(capital(title_of(ranking.metric)))}")
         pick = cheapest(ranking, precision_of(grid, scored_runs))
         figure = grid_map(grid, ranking, pick.trial.run.run_id if pick else "", tokens)
-        best = ranking.best
-        if best is not None and best.value is not None and best.trial.run.run_id not in ranking.heatmap:
-            name = markdown_text(best.trial.run.name)
-            st.markdown(f"★ Best, split in another way: **{name}**, {number(best.value.mean, 3)}")
         point = clicked(figure, f"heatmap_{chosen}", _map_alt(ranking), theme=None)
         facts(
             legend(ranking),
@@ -249,12 +238,39 @@ def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, 
         by_run = {scored.run.run_id: scored for scored in scored_runs}
         runs = [entry.trial.run for entry in best_first(ranking)]
         costs = [(run.name, _trial_cost(by_run[run.run_id], k)) for run in runs]
-        if any(cost != NO_COST for _, cost in costs):
+        if all(cost == NO_COST for _, cost in costs):
+            facts("no tokens, milliseconds or money are recorded")
+        elif any(cost.usd is not None or cost.tokens is None for _, cost in costs):
             show_table(trial_cost_table(costs, k))
         else:
-            facts("no tokens, milliseconds or money are recorded")
+            _priced_table(costs, k)
     if point is not None:
         open_cases(run=str(point[0]), case="")
+
+
+def _priced_table(costs: Sequence[tuple[str, TrialCost]], k: int) -> None:
+    """Draw the costs, with the money that tokens cost at a price that the user enters."""
+    price = current_selection().price
+    with st.container():
+        if price:
+            costs = [(name, cost.at_price(price_of(price))) for name, cost in costs]
+        show_table(trial_cost_table(costs, k, bool(price)))
+    show_in("pick_price", price_of(price) if price else None)
+
+    def entered() -> None:
+        value = st.session_state["pick_price"]
+        keep(price="" if value is None else f"{value:g}")
+
+    st.number_input(
+        "For USD: your model's price of a million input tokens",
+        0.0,
+        HIGHEST_PRICE,
+        key="pick_price",
+        on_change=entered,
+        placeholder="USD, from its price list",
+        format="%g",
+        width=330,
+    )
 
 
 def means_page(grid: Grid, grids: Sequence[Grid]) -> None:
@@ -306,6 +322,7 @@ def show_trials(
     key: str,
     unit: str,
     curves: Mapping[str, list[float]],
+    notes: Sequence[str],
 ) -> None:
     """List configurations with their numbers; a chosen one can be opened or compared with the best.
 
@@ -315,6 +332,7 @@ def show_trials(
         key: how the keys of its widgets begin.
         unit: what sizes count.
         curves: run id -> the metric at every k; empty where it has none.
+        notes: on method, as Markdown.
     """
     table = trial_table(ranking.metric, entries)
     rows = plain_rows(table)
@@ -336,7 +354,13 @@ def show_trials(
         alt=table.title,
         column_config=_columns(ranking.metric, unit),
     )
-    export_menu(rows, f"Configurations by {title_of(ranking.metric)} {key}")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        export_menu(rows, f"Configurations by {title_of(ranking.metric)} {key}")
+        how_measured(*notes)
+        facts(
+            f"n = {count(ranking.n_questions, 'question')} that all configurations share",
+            "choose a row to open or compare it",
+        )
     chosen = event["selection"]["rows"]
     if chosen and chosen[0] < len(entries):
         _actions(ranking, entries[chosen[0]], key)

@@ -115,7 +115,7 @@ def compared_versions(view: View, base: Run) -> Compared:
 def draw_choices(compared: Compared) -> None:
     """Draw the choice of versions and metrics, and the warnings, in one row."""
     view, base = compared.view, compared.base
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _base_switch(view)
         _versions_picker(view, base, list(compared.versions))
         shared = {
@@ -131,7 +131,7 @@ def draw_choices(compared: Compared) -> None:
             FAMILIES,
             {"metric": ""},
             shown=_chosen_family() if _chosen_family() in offered else "all",
-            width=220,
+            width=150,
             label_visibility="collapsed",
         )
         warnings = [
@@ -140,7 +140,7 @@ def draw_choices(compared: Compared) -> None:
             for warning in comparison.warnings
         ]
         if warnings:
-            with st.popover(count(len(warnings), "warning"), icon=":material/warning:", width=160):
+            with st.popover(count(len(warnings), "warning"), icon=":material/warning:", width=126):
                 for name, warning in warnings:
                     st.warning(f"{markdown_text(name)}: {markdown_text(warning)}")
 
@@ -229,7 +229,7 @@ def _versions_picker(view: View, base: Run, chosen: Sequence[str]) -> None:
         title if len(chosen) == len(every) else f"Add versions: {title}",
         icon=":material/compare_arrows:",
         help="Choose the versions to compare; the one that they are compared with counts too",
-        width=280,
+        width=216,
     ):
         if len(chosen) < len(every):
             st.button(

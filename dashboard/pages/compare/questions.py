@@ -28,9 +28,9 @@ PAGE, ROW = 11, 32
 PASS, FAIL = "✓", "✗"
 HEIGHT = ROW * (PAGE + 1) + 2  # pixels of the matrix, and of the answers beside it
 QUESTION = 90  # characters
-MATRIX, LEAST_QUESTION, CELL = 530, 140, 58  # pixels
-WIDEST_CELL, WIDEST_CELLS = 110, 260  # of a column, and of all of them where each has more than CELL
-NARROWEST = 440  # pixels of matrix and answers; a narrower page puts them below each other
+MATRIX, LEAST_QUESTION, CELL = 350, 140, 58  # pixels where the page is narrow; a wider one stretches them
+WIDEST_CELL, WIDEST_CELLS = 64, 190  # of a column, and of all of them where each has more than CELL
+NARROWEST = 350  # pixels of matrix and answers; a narrower page puts them below each other
 _matrix = kept(question_matrix)
 
 

@@ -55,7 +55,7 @@ from ragtriage.metrics.statistics.intervals import METHODS, Interval
 
 DEEPEST = 10  # ranks that have a bar of their own
 MOST_HOPS = 3  # rows of hops
-STEP_WIDTH = 210  # pixels of a full bar
+STEP_WIDTH = 180  # pixels of a full bar
 TILED = ("recall", "ndcg", "mrr")
 TILED_SPANS = ("span_recall", "span_precision", "span_mrr")
 
@@ -192,7 +192,7 @@ def _tile(
     word: str = "",
     gate: float | None = None,
 ) -> Tile:
-    base_name = "" if view.baseline is None else shorten(view.store.names()[view.baseline.run_id], 14)
+    base_name = "" if view.baseline is None else shorten(view.store.names()[view.baseline.run_id], 18)
     form = percent if gate is not None else number
     interval = f"95 % CI {form(value.low)} to {form(value.high)}"
     return Tile(
@@ -237,13 +237,13 @@ def gold_section(view: View, lists: RankedLists, k: int) -> None:
         entries += [(f"{lead}: {name}", key, n) for name, key, n in zip(names, row.keys, counts, strict=True)]
     with st.container(horizontal=True, vertical_alignment="center"):
         case_buttons("gold_ranks", entries)
+        how_measured("Computed from the gold", *map(capital, list_facts(lists, k)))
         facts(
             f"green: the top {k}",
             dotted,
             f"n = {count(asked, 'case')} with gold",
             "click a bar for its cases",
         )
-        how_measured("Computed from the gold", *map(capital, list_facts(lists, k)))
     if bar is not None:
         open_cases(cohort=str(bar[0]))
 

@@ -57,8 +57,9 @@ def run_changes(view: View, run: Run) -> None:
     """Draw the controls that change a run, the exports, and the history of the baseline."""
     if may_write():
         _name_and_tags(view, run)
-        _baseline_and_release(view, run)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if may_write():
+            _baseline_and_release(view, run)
         with st.popover("Export", on_change="rerun") as box:
             if box.open:
                 _exports(view, run)
@@ -100,26 +101,25 @@ def _baseline_and_release(view: View, run: Run) -> None:
     """Draw the controls that make the run the baseline or a release."""
     ledger = view.store.ledger
     release = releases_of(ledger, run.project).get(run.run_id)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        name_box(160)
-        release_name = st.text_input(
-            "Release",
-            value="" if release is None else release.name,
-            key=f"release_{run.run_id}",
-            placeholder="2.4.0",
-            width=220,
-            max_chars=LONGEST_RELEASE,
-        )
-        st.button(
-            "Mark as release", key="mark_release", on_click=attempt, disabled=not release_name.strip(),
-            args=(lambda: mark_release(ledger, run.project, run.run_id, release_name, current_user()),),
-        )  # fmt: skip
-        if release is not None:
-            st.button("Remove release", key="unmark_release", on_click=_unmark, args=(view, run))
-        if ledger.baselines().get(run.project) == run.run_id:
-            st.button("Remove baseline", key="clear_baseline", on_click=_clear, args=(view, run))
-        elif not run.means:
-            st.button("Make it the baseline", key="set_baseline", on_click=_set_baseline, args=(view, run))
+    name_box(160)
+    release_name = st.text_input(
+        "Release",
+        value="" if release is None else release.name,
+        key=f"release_{run.run_id}",
+        placeholder="2.4.0",
+        width=220,
+        max_chars=LONGEST_RELEASE,
+    )
+    st.button(
+        "Mark as release", key="mark_release", on_click=attempt, disabled=not release_name.strip(),
+        args=(lambda: mark_release(ledger, run.project, run.run_id, release_name, current_user()),),
+    )  # fmt: skip
+    if release is not None:
+        st.button("Remove release", key="unmark_release", on_click=_unmark, args=(view, run))
+    if ledger.baselines().get(run.project) == run.run_id:
+        st.button("Remove baseline", key="clear_baseline", on_click=_clear, args=(view, run))
+    elif not run.means:
+        st.button("Make it the baseline", key="set_baseline", on_click=_set_baseline, args=(view, run))
 
 
 def _history(view: View) -> None:
@@ -197,16 +197,17 @@ def run_detail(view: View) -> None:
         f"loaded {run.imported_at:%Y-%m-%d %H:%M} UTC",
         f"dataset {markdown_text(run.dataset) or 'not recorded'} {markdown_text(run.dataset_version)}",
     )
-    for note in run.notes:
-        st.caption(f"· {markdown_text(note)}")
+    if run.notes:
+        st.caption("\n".join(f"- {markdown_text(note)}" for note in run.notes))
     run_changes(view, run)
     findings = view.findings(run)
     checks = f"Sanity checks: {finding_counts(each.severity for each in findings)}"
     settings = count(len(flat_settings(run.config)), "setting")
-    draw_folded(checks, "run_checks", lambda: finding_list(findings))
-    draw_folded(f"Configuration: {settings}", "run_settings", lambda: config_section(view, [run]))
     fields = f"Fields recorded: {len(run.fields):,}"
-    draw_folded(fields, "run_fields", lambda: st.caption(", ".join(run.fields)))
+    with st.container(gap="xsmall"):
+        draw_folded(checks, "run_checks", lambda: finding_list(findings))
+        draw_folded(f"Configuration: {settings}", "run_settings", lambda: config_section(view, [run]))
+        draw_folded(fields, "run_fields", lambda: st.caption(", ".join(run.fields)))
 
 
 def run_card(view: View, digest: RunDigest | None) -> None:

@@ -117,9 +117,9 @@ def run_filters(
         "Find a run",
         type="search",
         key="runs_search",
-        placeholder="Run, project, tag, model, file",
+        placeholder="Run, tag, model, file",
         label_visibility="collapsed",
-        width=300,
+        width=170,
     )
     st.segmented_control(
         "Show",

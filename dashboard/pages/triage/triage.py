@@ -46,7 +46,7 @@ base_name = "" if base is None else base.name if base.name != view.run.name else
 draw_tiles(triage_tiles(diagnosis, summaries, findings, report, comparison, base_name))
 pipeline_section(view, diagnosis, base_name)
 
-lists = st.grid(3, min_column_width=310, gap="medium")
+lists = st.grid(3, min_column_width=230)
 with lists.container(gap=None):
     fix_list(view, diagnosis, report)
 with lists.container(gap=None):

@@ -13,6 +13,7 @@ from ragtriage.dashboard.present.stories.story import Remark, RenderedSection, S
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
 from ragtriage.dashboard.suites.headline import checks_headline
 from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.dashboard.wording.right import partly_right
 from ragtriage.data.comparison.leaderboard import percentiles
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.suites.check_table import suite_summaries
@@ -96,8 +97,10 @@ def _remarks(view: StoryView, outcomes: Mapping[str, int], base: str) -> list[Re
     """Return what the bars say in people, what has changed, what an answer takes, and which checks fail."""
     of = sum(outcomes.values())
     faulty, nothing = outcomes[FAULTY], outcomes[NOTHING]
+    partly = partly_right(view.diagnosis)
+    also = f", {partly:,} of them partly right" if partly else ""
     get = [
-        f"{faulty:,} of {of:,} get an answer that fails a measurement" if faulty else "",
+        f"{faulty:,} of {of:,} get an answer that fails a measurement{also}" if faulty else "",
         f"{nothing:,} are refused although there is an answer" if nothing else "",
     ]
     remarks = []
