@@ -11,6 +11,7 @@ import pytest
 from browser_site import Site, serving, visiting
 from chromium import FLAGS, HOW_TO_GET_ONE, find_chromium
 from copied_workspace import copied
+from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, sync_playwright
 
 from ragtriage.data.demo import load_samples
@@ -20,6 +21,10 @@ from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.metric_registry import declare_imported
 
 pytest_plugins = ["pytester"]
+
+# a busy machine is no fault: neither of an example that takes long nor of how long it took to draw
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # modules that wait for processes of the product, or for a service that stays away
 STARTING_PROCESSES = {

@@ -15,7 +15,7 @@ from ragtriage.metrics.number_text import count, interval_text, number
 LONGEST_NAME = 48
 LONGEST_STATEMENT = 70
 NEARLY = 0.9  # share of the best precision that costs about the same
-CHEAPER = "no other tied with it hands on clearly less text that is not gold"
+CHEAPER = "no tied chunking passes on clearly less irrelevant text"
 NO_GRID = Headline(
     "empty",
     "Run a grid of sizes and overlaps",
@@ -202,7 +202,7 @@ def _fitting(statement: str) -> str:
 
 
 def _cost_text(precision: GridRanking | None) -> str:
-    return "has the smallest index" if precision is None else "passes on the least text that is not gold"
+    return "has the smallest index" if precision is None else "passes on the least irrelevant text"
 
 
 def _pick_text(pick: TrialValue, best: TrialValue, precision: GridRanking | None, measured: str) -> str:

@@ -48,7 +48,9 @@ def judge_headline(agreements: Sequence[MetricAgreement], n_judged: int, n_label
             f"{count(n_labelled, 'label')} are too few to trust the judge"
             if n_labelled > 1
             else "One label is too few to trust the judge",
-            f"{ADVISED} to 100 cases drawn at random are enough.",
+            f"Label the other {n_judged - n_labelled:,}, as the judge scored {n_judged:,} in all."
+            if n_judged <= ADVISED
+            else f"{ADVISED} to 100 cases drawn at random are enough.",
         )
     ranked = [agreement for agreement in agreements if rank_correlation(agreement) is not None]
     if not ranked:

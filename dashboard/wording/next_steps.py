@@ -92,9 +92,11 @@ def _other_words(step: NextStep) -> tuple[str, str]:
         what = f"Check the gold of {count(step.n, 'question')}"
         return what, "Their answers are right and supported by the context, in which no document is gold."
     if step.kind == "labels":
-        which = f"all {count(step.n, 'answer')}" if step.n == step.of else count(step.n, "random answer")
-        what = f"Label {which} by hand"
-        return what, "Labels show whether the answers are right and the scores can be trusted."
+        rest = "the other" if step.because else "all"
+        which = f"{rest} {count(step.n, 'answer')}" if step.n == step.of else count(step.n, "random answer")
+        so_far = f"{capital(step.because)}. " if step.because else ""
+        why = "Labels show whether the answers are right and the scores can be trusted."
+        return f"Label {which} by hand", f"{so_far}{why}"
     one = step.gates[0] if step.kind == "gates" and step.n == 1 else None
     if one is not None and one.gate.kind == "mean" and one.mean is not None:
         return _gate_step(one.gate, one.mean, one.blocks)

@@ -120,7 +120,7 @@ def _labels_by(run: Run) -> list[Finding]:
     if not author:
         return []
     message = (
-        f"Claims, correctness and the other labels of this run are by {author}, none by people. Label some "
+        f"Claims, correctness and the other labels in the file are by {author}, not by people. Label some "
         "of the answers yourself before you rely on them."
     )
     return [Finding("labels_by", "note", "Labels by a model", message, (("labels by", author),), run.n)]

@@ -118,7 +118,7 @@ def test_white_space_alone_is_no_chunk() -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(text=MIXED, size=st.integers(1, 40), overlap=st.integers(0, 39))
 def test_every_written_character_is_in_a_chunk(
     strategy: Strategy, unit: Unit, text: str, size: int, overlap: int

@@ -9,7 +9,6 @@ import pytest
 from command_line import run as command
 
 from ragtriage.dashboard.headlines.compare import compare_headline, drawn_metrics
-from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline
 from ragtriage.dashboard.pages.triage.overview import triage_tiles
 from ragtriage.data.api import add_run, comparisons_with, gate
 from ragtriage.data.comparison.questions_asked import questions_asked
@@ -50,8 +49,6 @@ def test_missing_questions_of_the_baseline_are_read_as_failed_too(
     headline = compare_headline("v", {"v": comparison}, {"v": "V2"}, "V1", drawn_metrics(comparison))
     assert f"V2 {said}" in headline.detail
     assert "with the missing ones" not in headline.doubt
-    trend = TrendFacts(2, 2, "pass rate", "V2", "V1", comparison)
-    assert f"V2 {said.rstrip('.')}" in trend_headline(trend).detail
     assert report.diagnosis is not None
     tile = triage_tiles(report.diagnosis, workspace.summary(run), [], report, comparison, "V100")[0]
     assert f"of those answered; {failed} with {N - n} missing as failed" in tile.foot

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragtriage.data.errors import InputError
@@ -35,7 +35,6 @@ def _depth(value: object) -> int:
     return 0 if inner is None else 1 + max(map(_depth, inner), default=0)
 
 
-@settings(deadline=None)  # a busy machine takes its time
 @given(value=JSON, cut=st.integers(min_value=1, max_value=9))
 def test_depth_is_followed_through_strings_and_escapes(value: object, cut: int) -> None:
     text = json.dumps(value, ensure_ascii=False).encode()

@@ -132,7 +132,7 @@ def test_unknown_words_and_differing_lengths_are_refused() -> None:
         bootstrap_interval(spearman, [values, values], codes[:2])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(pairs, st.integers(0, 2**32 - 1))
 def test_kappa_asks_neither_for_an_order_of_the_raters_nor_of_the_pairs(
     rated: list[tuple[bool, bool]], seed: int
@@ -145,13 +145,13 @@ def test_kappa_asks_neither_for_an_order_of_the_raters_nor_of_the_pairs(
     assert math.isnan(kappa) or kappa <= 1 + 1e-12
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.booleans(), min_size=2, max_size=30).filter(lambda given: len(set(given)) > 1))
 def test_raters_who_agree_throughout_have_kappa_one(given: list[bool]) -> None:
     assert _kappa(np.array(given), np.array(given)) == 1.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs)
 def test_kappa_is_one_less_the_observed_over_the_expected_disagreement(
     rated: list[tuple[bool, bool]],
@@ -181,7 +181,7 @@ def test_alpha_is_undefined_without_pairs_or_variation(level: Level) -> None:
     assert math.isnan(krippendorff_alpha(np.zeros((0, 3)), level))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(tables, levels)
 def test_alpha_is_that_of_the_coincidence_matrix(rows: list[list[float]], level: Level) -> None:
     ratings = _table(rows)
@@ -190,7 +190,7 @@ def test_alpha_is_that_of_the_coincidence_matrix(rows: list[list[float]], level:
     assert krippendorff_alpha(ratings, level) == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tables, levels, st.integers(0, 2**32 - 1))
 def test_alpha_asks_neither_for_an_order_of_units_nor_of_annotators(
     rows: list[list[float]], level: Level, seed: int
@@ -201,7 +201,7 @@ def test_alpha_asks_neither_for_an_order_of_units_nor_of_annotators(
     assert krippendorff_alpha(shuffled, level) == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=20).filter(lambda row: len(set(row)) > 1), levels)
 def test_annotators_who_agree_throughout_have_alpha_one(values: list[float], level: Level) -> None:
     ratings = np.repeat(np.array(values)[:, None], 4, axis=1)
@@ -242,7 +242,7 @@ def test_spearman_leaves_out_half_pairs_and_needs_variation() -> None:
     assert math.isnan(spearman(a[:1], b[:1]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ranked, st.integers(0, 2**32 - 1))
 def test_spearman_sees_only_ranks_and_no_order_of_the_pairs(rated: list[tuple[int, int]], seed: int) -> None:
     a, b = np.array(rated, dtype=np.float64).T

@@ -23,7 +23,7 @@ def test_three_improvements_of_three_are_worked_by_hand() -> None:
     assert found.too_few
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(differences)
 def test_the_exact_sign_flip_test_is_the_brute_force_one(values: list[float]) -> None:
     total = abs(sum(values))
@@ -91,7 +91,7 @@ def test_a_fall_is_better_where_lower_is_better() -> None:
     assert verdict(found, 0.2, higher_is_better=True) == "cannot tell"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=25))
 def test_swapping_the_sides_turns_the_difference_round(pairs: list[tuple[float, float]]) -> None:
     base, other = (np.array(side) for side in zip(*pairs, strict=True))

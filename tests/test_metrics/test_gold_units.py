@@ -35,7 +35,7 @@ def _table(rows: list[tuple[list[str], list[str], list[tuple[str, float]]]]) -> 
     return pa.Table.from_pylist(records, schema=pa.schema([SCHEMA.field(name) for name in COLUMNS]))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(st.tuples(IDS, IDS, GOLD), min_size=1, max_size=5))
 def test_units_stand_in_the_same_columns(
     rows: list[tuple[list[str], list[str], list[tuple[str, float]]]],

@@ -53,7 +53,7 @@ tables = st.integers(1, 4).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tables)
 def test_small_families_are_the_definition(rows: list[list[float]]) -> None:
     matrix = np.array(rows)
@@ -61,7 +61,7 @@ def test_small_families_are_the_definition(rows: list[list[float]]) -> None:
     assert [test.p for test in found] == pytest.approx(_brute_force(matrix))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(2, 40), st.integers(1, 5), st.integers(0, 10_000))
 def test_the_interval_leaves_zero_out_exactly_where_p_is_below_a_twentieth(
     n: int, many: int, seed: int

@@ -50,7 +50,7 @@ def trec(qrels: dict[str, dict[str, int]], runs: dict[str, dict[str, float]]) ->
     return results
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(topics=st.lists(st.tuples(st.none() | RUN, JUDGED), min_size=1, max_size=5))
 def test_trec_eval_agrees_over_random_rankings(
     topics: list[tuple[dict[str, int] | None, dict[str, int]]],
@@ -80,7 +80,7 @@ def test_trec_eval_agrees_over_random_rankings(
                 assert scores[name].values[i] == pytest.approx(expected[f"q{i}"][measure], abs=1e-9), name
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(run=RUN, judged=JUDGED.filter(lambda judged: any(judged.values())), k=st.integers(1, 20))
 def test_reciprocal_rank_at_k_is_trec_evals_on_a_run_cut_at_k(
     run: dict[str, int], judged: dict[str, int], k: int
@@ -92,7 +92,7 @@ def test_reciprocal_rank_at_k_is_trec_evals_on_a_run_cut_at_k(
     assert value == pytest.approx(trec({"q": judged}, {"q": cut})["q"]["recip_rank"], abs=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     order=st.lists(DOCUMENT, min_size=1, max_size=15),
     judged=JUDGED.filter(lambda judged: any(judged.values())),

@@ -117,7 +117,7 @@ def test_a_good_judge_is_worth_many_labels_and_a_useless_one_costs_nothing() -> 
     assert useless.effective_n == pytest.approx(25)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(unit, unit), min_size=1, max_size=30), st.lists(unit, max_size=30))
 def test_without_weight_the_labels_decide_alone(both: list[tuple[float, float]], rest: list[float]) -> None:
     labels, judged = np.array(both).T
@@ -127,7 +127,7 @@ def test_without_weight_the_labels_decide_alone(both: list[tuple[float, float]],
     assert found.estimate == pytest.approx(labels.mean())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.booleans(), st.floats(0, 1))
 def test_the_order_of_the_samples_does_not_matter(seed: int, binary: bool, noise: float) -> None:
     drawn, rng = draw(Case(seed, 30, 50, binary, noise)), np.random.default_rng(seed)
@@ -136,7 +136,7 @@ def test_the_order_of_the_samples_does_not_matter(seed: int, binary: bool, noise
     assert _summary(shuffled) == pytest.approx(_summary(ppi_mean(*drawn)), rel=1e-9, nan_ok=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.booleans(), st.floats(0, 1), st.floats(0, 1))
 def test_the_weight_found_is_about_the_best_one(seed: int, binary: bool, noise: float, tuning: float) -> None:
     """It is the best for the pooled variance of the judge; the interval takes that of each part."""

@@ -83,7 +83,7 @@ def scores_by_convention(samples: list[Row]) -> dict[str, dict[str, Scores]]:
     return {convention: compute(made, KS, convention) for convention in CONVENTIONS}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(samples=SAMPLES)
 def test_values_lie_within_bounds_and_every_gap_has_its_reason(samples: list[Row]) -> None:
     by_convention = scores_by_convention(samples)
@@ -99,7 +99,7 @@ def test_values_lie_within_bounds_and_every_gap_has_its_reason(samples: list[Row
         assert Status.FAILED not in scores.status, name
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(samples=SAMPLES, data=st.data())
 def test_the_order_of_samples_does_not_matter(samples: list[Row], data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(samples))))
@@ -119,7 +119,7 @@ def test_an_empty_batch_gives_every_metric_no_values(convention: Convention) -> 
     assert all(len(values) == 0 for values in scores.values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(samples=SAMPLES)
 def test_metrics_that_bound_each_other(samples: list[Row]) -> None:
     scores = compute(batch(samples), KS)
@@ -129,7 +129,6 @@ def test_metrics_that_bound_each_other(samples: list[Row]) -> None:
     np.testing.assert_allclose(grounded[~np.isnan(grounded)], 1.0)
 
 
-@settings(deadline=None)
 @given(
     claims=st.lists(FULL_CLAIM, min_size=1, max_size=5),
     reference=st.lists(FULL_CLAIM, min_size=1, max_size=5),

@@ -129,7 +129,7 @@ def _samples(draw: st.DrawFn) -> tuple[dict[str, Any], int]:
     return sample, relevant
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_samples())
 def test_metrics_equal_a_count_of_characters(drawn: tuple[dict[str, Any], int]) -> None:
     sample, relevant = drawn

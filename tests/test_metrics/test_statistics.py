@@ -168,7 +168,7 @@ def test_one_metric_alone_has_the_interval_it_has_among_others() -> None:
         assert alone.high == pytest.approx(together[m].high, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(unit, min_size=1, max_size=40), st.integers(1, 12), st.booleans())
 def test_every_interval_holds_its_mean_and_keeps_to_the_bounds(
     values: list[float], groups: int, binary: bool
@@ -179,7 +179,7 @@ def test_every_interval_holds_its_mean_and_keeps_to_the_bounds(
     assert found.too_few or found.n_clusters >= 10
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(unit, min_size=1, max_size=30), st.integers(1, 15))
 def test_the_order_of_the_samples_does_not_matter(values: list[float], groups: int) -> None:
     order = np.random.default_rng(len(values)).permutation(len(values))

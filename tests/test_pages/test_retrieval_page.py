@@ -137,7 +137,7 @@ def test_ranks_of_the_first_gold_document(workspace: RunStore) -> None:
     assert np.flatnonzero(cohort_rows(scored, "gold_missed")).tolist() == [4]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     lists=st.lists(
         st.tuples(
@@ -349,7 +349,7 @@ def test_hops_by_rank_are_cohorts(workspace: RunStore) -> None:
             cohort_rows(scored, wrong)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     rows=st.lists(
         st.tuples(

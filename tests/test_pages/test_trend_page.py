@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_text import headline, page_text
+from page_text import headline, html_text, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
@@ -243,7 +243,7 @@ def test_two_versions_and_no_baseline_set(workspace: RunStore, monkeypatch: pyte
     assert at.caption[0].value.startswith(
         "Marks: against the baseline, old, the oldest version with this metric"
     )
-    assert headline(at) == "new is worse than old: pass rate −92 points, faithfulness −0.50"
+    assert headline(at) == "new is worse than old: pass rate −92 points"
     table = at.dataframe[0].value
     assert table["Version"].tolist() == ["new", "old"]
     assert table["Verdict"].tolist() == ["▼ worse", "baseline"]
@@ -377,7 +377,7 @@ def test_versions_without_a_shared_question_are_not_measured_rather_than_unchang
         source = InputFile.from_bytes(f"{name}.jsonl", "\n".join(map(json.dumps, lines)).encode())
         _dated(workspace, import_source(workspace, source, Options(name=name), "p")[0].run, day)
     at = _open(_fresh(workspace), monkeypatch, metric="faithfulness")
-    assert headline(at) == "new and old share no scored question"
+    assert headline(at) == "new and old share no question"
     assert "not measured" in page_text(at)
     assert "No change" not in page_text(at)
     assert "no shared question" in at.dataframe[0].value["Verdict"].tolist()
@@ -426,3 +426,16 @@ def test_values_of_any_size_are_drawn() -> None:
     small = small_trend([mark.level for mark in marks], ["a", "b", "c"], "", "muted", DARK)
     assert list(small.data[0].y) == [1.0, -1.0]
     assert max(len(text) for text in small.data[0].text) < 12
+
+
+def test_the_newest_version_is_judged_as_on_compare(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
+    heads = []
+    for page in ("compare", "trend"):
+        app = AppTest.from_file(str(APP), default_timeout=60)
+        app.query_params.update({"project": "handbook", "since": "baseline"})
+        app.run()
+        app.switch_page(f"{page}/{page}.py").run()
+        heads.append(html_text(app).split(" questions")[0])
+    assert headline(app).startswith("V4 rerank beats V1 baseline: pass rate +25 points")
+    assert heads[0].split("Doubted")[0] == heads[1].split("Doubted")[0]

@@ -36,7 +36,7 @@ def _slowly(spans: list[dict[str, Any]], chunks: list[dict[str, Any]]) -> Covera
     return Coverage(len(gold), new_gold, union, [one["end"] - one["start"] for one in chunks], hits)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(spans=_spans(), chunks=_spans())
 def test_ranges_count_as_characters_do(spans: list[dict[str, Any]], chunks: list[dict[str, Any]]) -> None:
     assert cover(spans, chunks) == _slowly(spans, chunks)

@@ -65,7 +65,7 @@ def _rows(draw: st.DrawFn) -> Row:
     return Row(retrieved=draw(st.none() | st.lists(LETTERS, max_size=WIDTH)), gold=gold, hops=hops)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rows=st.lists(_rows(), max_size=5))
 def test_document_curves_are_the_registrys_values_of_every_sample(rows: list[Row]) -> None:
     lists = rankings(rows)
@@ -76,7 +76,7 @@ def test_document_curves_are_the_registrys_values_of_every_sample(rows: list[Row
         np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=name)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     rows=st.lists(
         st.builds(

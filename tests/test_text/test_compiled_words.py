@@ -91,7 +91,7 @@ def _assert_agree(
     np.testing.assert_array_equal(fast.coverage(rows, references), covered, strict=True)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(st.lists(_samples(), max_size=4))
 @example([("", [], "")])
 @example([("one two three four, five six", ["", None], "")])
@@ -100,7 +100,7 @@ def test_both_ways_agree_to_the_bit(loops: ModuleType, samples: list[Sample]) ->
     _assert_same(loops, answers, [sample[1] for sample in samples], asked)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4)), max_size=3))
 def test_both_ways_agree_on_any_text(loops: ModuleType, samples: list[tuple[str, list[str]]]) -> None:
     answers, lists = [answer for answer, _ in samples], [list[str | None](texts) for _, texts in samples]
@@ -122,7 +122,7 @@ def test_both_ways_agree_on_long_and_many_documents(loops: ModuleType) -> None:
     _assert_same(loops, [text(6), text(90), long[:9_000]], lists, [text(2), long, ""])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.lists(_samples(), min_size=1, max_size=4), st.sampled_from([0, 200, 10**9]))
 def test_batches_that_share_their_texts_have_the_same_figures(
     loops: ModuleType, samples: list[Sample], most: int

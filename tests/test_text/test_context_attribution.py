@@ -154,7 +154,7 @@ def test_used_documents_agree_with_ragcheckers_entailment_labels() -> None:
     assert len(found & labelled) / len(labelled) >= 0.6
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=200), st.lists(st.text(max_size=120), max_size=5))
 def test_shares_never_exceed_the_answer(answer: str, documents: list[str]) -> None:
     found = attribute_answer(answer, documents)

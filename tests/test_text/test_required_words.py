@@ -41,7 +41,7 @@ _BETWEEN = [", ", ". ", "! ", "? ", "\n", "。", "，", "；", "; ", " 3", "\u00
 _PIECES = [*_WORDS.split(), *_BETWEEN, "\ud800", "\x00", "\u0301"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(_PIECES), max_size=30), st.sampled_from([" ", "", "  "]))
 def test_refusals_are_those_of_the_expressions_searched_everywhere(
     by_every_expression: Callable[[str], DetectedRefusal], pieces: list[str], between: str
@@ -50,7 +50,7 @@ def test_refusals_are_those_of_the_expressions_searched_everywhere(
     assert detect_refusal.__wrapped__(answer) == by_every_expression(answer)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=200))
 def test_refusals_of_any_text_are_those_of_the_expressions(
     by_every_expression: Callable[[str], DetectedRefusal], answer: str
@@ -58,7 +58,7 @@ def test_refusals_of_any_text_are_those_of_the_expressions(
     assert detect_refusal.__wrapped__(answer) == by_every_expression(answer)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.lists(st.sampled_from(_PIECES), max_size=20).map(" ".join) | st.none(), max_size=6))
 def test_refusals_of_a_column_are_those_of_its_answers(drawn: list[str | None]) -> None:
     answers = [None if one is None else one.encode("utf-8", "replace").decode() for one in drawn]

@@ -31,7 +31,7 @@ def test_there_are_sixty_of_them() -> None:
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_reference_is_the_same_as_itself(text: str) -> None:
     match = right_by_text(text, [text])
     assert match is None or (match.outcome, 0.85 <= match.score <= 1) == ("same", True)
@@ -39,7 +39,7 @@ def test_a_reference_is_the_same_as_itself(text: str) -> None:
 
 
 @given(st.text(max_size=40), st.text(max_size=200), st.text(max_size=40), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_has_one_outcome_and_a_score_of_a_share(
     reference: str, answer: str, question: str, refused: bool
 ) -> None:

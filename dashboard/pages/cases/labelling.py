@@ -137,7 +137,9 @@ def _label(
     st.session_state[MORE] = False
     if after is not None and (verdict is not None or queue_id is None):  # a note alone rates nothing
         keep(case=after)
-    st.session_state[SAID] = f"Labelled {verdict or 'with a note'}"
+    moved = after is not None and after != f"{case[1]}~{case[2]}"
+    which = markdown_text(shorten(case[1], 20))
+    st.session_state[SAID] = f"{which}: {verdict or 'note kept'}{' · next case' if moved else ''}"
 
 
 def _nameless(done: str) -> bool:

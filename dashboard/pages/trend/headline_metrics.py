@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.version_lines import small_trend
-from ragtriage.dashboard.headlines.compare import pair_doubts
+from ragtriage.dashboard.headlines.compare import pair_headline
 from ragtriage.dashboard.headlines.trend import TrendFacts
 from ragtriage.dashboard.pages.trend.versions import Trend, compared_with, levels_of
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, current_theme, draw, metric_title
@@ -43,28 +44,18 @@ def newest_comparison(view: View, trend: Trend) -> NewestComparison | None:
     return NewestComparison(later[-1], view.labels[base.run_id], compared_with(view, base, later[-1]))
 
 
-def trend_facts(
-    view: View, trend: Trend, compared: NewestComparison | None, drawn: Sequence[str]
-) -> TrendFacts:
+def trend_facts(view: View, trend: Trend, compared: NewestComparison | None) -> TrendFacts:
     """Return what the headline of the page rests on."""
-    base = trend.baseline
-    run, comparison = (None, None) if compared is None else (compared.run, compared.comparison)
-    moved = [] if comparison is None else [row for row in comparison.differences if row.verdict in STATES]
-    doubts = () if comparison is None else pair_doubts(moved, comparison)
-    others = [
-        change.row.verdict for run_id, change in trend.changes.items() if run is None or run_id != run.run_id
-    ]
-    return TrendFacts(
-        len(trend.versions.runs),
-        trend.measured,
-        trend.metric,
-        "" if run is None else view.labels[run.run_id],
-        compared.base_name if compared else "" if base is None else view.labels[base.run_id],
-        comparison,
-        frozenset(drawn),
-        tuple(doubts),
-        any(verdict in ("better", "worse") for verdict in others),
-    )
+    pair = None
+    if compared is not None and trend.baseline is not None:
+        run, base = compared.run, trend.baseline
+        comparison = replace(compared.comparison, guardrails=view.guardrails(base, run))
+        names = (
+            (run.name, base.name) if run.name != base.name else (view.labels[run.run_id], compared.base_name)
+        )
+        sides = [(side.name, view.diagnosis(side), view.findings(side)) for side in (run, base)]
+        pair = pair_headline(comparison, names, sides)
+    return TrendFacts(len(trend.versions.runs), trend.measured, trend.metric, pair)
 
 
 def small_metrics(metrics: Sequence[str], chosen: str, compared: NewestComparison | None) -> list[str]:
