@@ -34,14 +34,8 @@ SHOWN_QUESTIONS = 5
 COUNTED = "counted as empty lists, as trec_eval -c does"
 NOT_COUNTED = "left out of the means, as trec_eval does; --all-topics counts them as empty lists"
 OF_ROWS = (
-    "ragchecker_pairs",
-    "ragchecker",
-    "versions",
-    "native_questions",
-    "native",
-    "ragas",
-    "table_questions",
-    "table",
+    *("ragchecker_pairs", "ragchecker", "versions", "native_questions", "native", "ragas"),
+    *("table_questions", "table"),
 )
 KINDS_OF_FILES = ("csv", "tsv", "json", "jsonl", "markdown", "parquet", "xlsx")
 HELP = "a file of a tool that `ragtriage import --help-formats` lists, or a table with a question in each row"

@@ -21,13 +21,7 @@ from ragtriage.data.store.sample_schema import document_id
 
 MUSIQUE = "musique"
 OF_MUSIQUE = (
-    "id",
-    "paragraphs",
-    "question",
-    "question_decomposition",
-    "answer",
-    "answer_aliases",
-    "answerable",
+    *("id", "paragraphs", "question", "question_decomposition", "answer", "answer_aliases", "answerable"),
 )
 ACCEPTED = "a list of {idx, paragraph_text, is_supporting}"
 

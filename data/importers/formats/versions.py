@@ -24,26 +24,11 @@ from ragtriage.metrics.metric_registry import declared, is_share
 SHORT = {"f1": "answer_f1", "precision": "answer_precision", "recall": "answer_recall"}
 FACTS = {"version", "date", "n", "unit", "source"}
 NAMES = (
-    "version",
-    "name",
-    "config",
-    "configuration",
-    "pipeline",
-    "system",
-    "variant",
-    "experiment",
-    "run",
-    "model",
+    *("version", "name", "config", "configuration", "pipeline", "system", "variant", "experiment", "run"),
+    *("model",),
 )
 CHUNKING = {
-    "chunk_size",
-    "size",
-    "chunk_overlap",
-    "overlap",
-    "chunk_strategy",
-    "chunker",
-    "splitter",
-    "top_k",
+    *("chunk_size", "size", "chunk_overlap", "overlap", "chunk_strategy", "chunker", "splitter", "top_k"),
 }
 CHUNK_NAMES = {"size": "chunk_size", "overlap": "chunk_overlap"}  # as a printed grid has them
 NO_MEAN = {"std", "stdev", "sd", "se", "min", "max", "median", "ci", "total", "count"}

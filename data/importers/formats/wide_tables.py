@@ -139,15 +139,8 @@ def _part_of_document(column: HeadColumn, fields: Mapping[str, str]) -> str:
 SIDES = ("answer", "score", "judged_right", "judgement", "helpful", "latency", "cost")
 NO_SYSTEM = (  # what a heading says beside the word for the answer, where that names no system
     *(
-        "answer",
-        "question",
-        "reference",
-        "correct",
-        "judged_right",
-        "helpful",
-        "about_text",
-        "fault",
-        "latency",
+        *("answer", "question", "reference", "correct", "judged_right", "helpful", "about_text", "fault"),
+        *("latency",),
     ),
     *("rater", "documents", "no_rating", "good", "bad"),
 )

@@ -18,8 +18,8 @@ from ragtriage.data.importers.parsing.names import (
     metric_name,
     plain_name,
     says,
-    scales_in_words,
     synonyms,
+    words_in_order,
     words_of,
 )
 from ragtriage.metrics.diagnosis.check_kinds import is_known_kind, suite_of
@@ -87,33 +87,13 @@ def put_check(record: dict[str, Any], field: str, value: object, *, blank_text: 
         check[side] = parse_structure(value)
 
 
-PAIRS = (
-    *(("pass", "fail"), ("passed", "failed"), ("passes", "fails"), ("good", "bad"), ("right", "wrong")),
-    *(("correct", "incorrect"), ("accurate", "inaccurate"), ("faithful", "unfaithful"), ("valid", "invalid")),
-    *(("grounded", "ungrounded"), ("supported", "unsupported"), ("relevant", "irrelevant")),
-    *(("grounded", "hallucinated"), ("grounded", "not grounded"), ("supported", "not supported")),
-    *(("faithful", "hallucinated"), ("faithful", "not faithful"), ("supported", "hallucinated")),
-    *(("belegt", "nicht belegt"), ("belegt", "halluziniert")),
-    *(("success", "failure"), ("helpful", "unhelpful"), ("safe", "unsafe"), ("acceptable", "unacceptable")),
-)
+PAIRS = words_in_order("pairs")  # of verdicts, the good one first
 FLAGS = (("true", "false"), ("yes", "no"), ("1", "0"), ("1.0", "0.0"), ("y", "n"))
 LETTERS = "abcdef"
 GRADES = {letter: round(1 - at / (len(LETTERS) - 1), 6) for at, letter in enumerate(LETTERS)}
-GRADE_WORDS = {"grade", "grades", "graded", "grading", "rating", "mark", "quality", "score", "verdict"}
-# Words in the name of a column with flags that make TRUE good.
-GOOD_WORDS = {
-    *("accurate", "accuracy", "correct", "correctness", "faithful", "faithfulness", "grade", "grounded"),
-    *("groundedness", "hit", "ok", "pass", "passed", "passes", "passing", "rating", "relevance", "relevancy"),
-    *("score", "supported", "verdict"),
-}
+GOOD_WORDS = heading_words("true_is_good")  # words in the name of a column with flags that make TRUE good
 # Words that make it a verdict, of which only the people who judged know whether TRUE is good.
-UNCLEAR_WORDS = {
-    *("bias", "biased", "contradicted", "contradicts", "error", "fail", "failed", "fails", "failure"),
-    *("flag", "flagged", "hallucinated", "hallucinates", "hallucination", "harmful", "incorrect", "issue"),
-    *("leak", "leaked", "offensive", "problem", "toxic", "toxicity", "ungrounded", "unsafe", "unsupported"),
-    *("violation", "violates", "wrong"),
-}
-NEGATIONS = {"no", "non", "not", "never", "without"}
+UNCLEAR_WORDS = heading_words("true_is_unclear")
 
 
 @dataclass(frozen=True)
@@ -138,7 +118,7 @@ def verdict_of(name: str, cells: Collection[object]) -> Verdict | None:
     if not words or (last in heading_words("comment") and last not in heading_words("score")):
         return None  # a comment or a reason is no verdict, whatever word it is
     if words.keys() <= GRADES.keys():
-        if len(words) < 2 or not GRADE_WORDS & in_name:
+        if len(words) < 2 or not heading_words("grade") & in_name:
             return None  # as the options of a multiple choice
         steps = ", ".join(f"{letter.upper()} = {value:g}" for letter, value in GRADES.items())
         return Verdict(GRADES, True, "A to F", f"column {name!r} holds letter grades, read as {steps}")
@@ -199,7 +179,7 @@ def _on_a_scale(words: Mapping[str, str], name: str) -> Verdict | None:
     """Return how a scale in words is read, as "agree" and "disagree"; None where the words are on none."""
     plain = {word: word.casefold().strip(" .!") for word in words}
     asked = _judges(name) or "?" in name
-    for scale in scales_in_words():
+    for scale in words_in_order("scales"):
         agrees = len(scale) > 4 and len(words) > 1 and set(plain.values()) & {scale[0], scale[-1]}
         if set(plain.values()) <= set(scale) and (asked or agrees):
             steps = {word: 1 - at / (len(scale) - 1) for at, word in enumerate(scale)}
@@ -271,18 +251,15 @@ def _judges(name: str) -> bool:
 
 def is_plain(name: str) -> bool:
     """Return whether the name of a column of verdicts says that yes is good."""
-    return not (UNCLEAR_WORDS | NEGATIONS) & words_of(name) and not says(name, "wrong", "refused", "fault")
+    return not (UNCLEAR_WORDS | heading_words("negation")) & words_of(name) and not says(
+        name, "wrong", "refused", "fault"
+    )
 
 
 DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 PERHAPS_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 FLAG_WORDS = {"true", "false", "yes", "no", "0", "1", "0.0", "1.0"}
-NO_QUANTITY = {
-    *("at", "calls", "cost", "count", "created", "date", "direction", "id", "idx", "ids", "index", "k"),
-    "len",
-    *("length", "n", "num", "number", "order", "rank", "row", "seed", "size", "time", "timestamp", "total"),
-    *("updated", "usd", "version", "year", "temperature", "top_p", "threshold", "weight", "prob"),
-}
+NO_QUANTITY = heading_words("no_quantity")
 MIXED_FROM = 0.2  # share of numbers from which on a column with text too is called mixed
 SHOWN = 8
 ASKED = " good? say --metric "

@@ -142,18 +142,8 @@ UNREAD = object()
 T = TypeVar("T")
 ENDINGS = {
     *(
-        ".csv",
-        ".json",
-        ".jsonl",
-        ".md",
-        ".ndjson",
-        ".parquet",
-        ".pq",
-        ".tab",
-        ".tsv",
-        ".txt",
-        ".xlsx",
-        ".xlsm",
+        *(".csv", ".json", ".jsonl", ".md", ".ndjson", ".parquet", ".pq", ".tab", ".tsv", ".txt", ".xlsx"),
+        *(".xlsm",),
     ),
     *(".dat", ".out", ".res", ".run", ".trec"),
 }

@@ -135,9 +135,9 @@ def heading_words(kind: str) -> frozenset[str]:
     return frozenset(_heading_words()[kind])
 
 
-def scales_in_words() -> list[list[str]]:
-    """Return the scales that people answer in words, each from its best word to its worst."""
-    return _heading_words()["scales"]
+def words_in_order(kind: str) -> list[list[str]]:
+    """Return pairs of verdicts or scales that people answer in, each from its best word to its worst."""
+    return _heading_words()[kind]
 
 
 @cache

@@ -15,29 +15,12 @@ from ragtriage.data.store.sample_schema import FIELDS, document_id
 from ragtriage.data.text.tokens import folded_question, split_sentences
 
 TEXT_KEYS = (
-    "text",
-    "page_content",
-    "content",
-    "contents",
-    "context",
-    "passage",
-    "chunk",
-    "body",
-    "snippet",
-    "quote",
+    *("text", "page_content", "content", "contents", "context", "passage", "chunk", "body", "snippet"),
+    *("quote",),
 )
 ID_KEYS = (
-    "id",
-    "chunk_id",
-    "doc_id",
-    "document_id",
-    "passage_id",
-    "node_id",
-    "docid",
-    "_id",
-    "id_",
-    "pid",
-    "doc",
+    *("id", "chunk_id", "doc_id", "document_id", "passage_id", "node_id", "docid", "_id", "id_", "pid"),
+    *("doc",),
 )
 SCORE_KEYS = ("score", "similarity", "similarity_score", "relevance_score")
 REPR_STARTS = ("Document(", "page_content=")

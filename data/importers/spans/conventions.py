@@ -10,7 +10,7 @@ from typing import Any
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.shapes import decoded, items, question_in, reference_in
 from ragtriage.data.importers.parsing.values import fields_in, number, question_id_in, text_in, value_in
-from ragtriage.data.importers.spans.span import Labels, Span, kind_of
+from ragtriage.data.importers.spans.span import NAMES, Labels, Span, kind_of
 from ragtriage.data.importers.spans.traces import with_labels
 
 MOST_PARTS = 20
@@ -101,74 +101,8 @@ def _with_lists(values: dict[str, Any]) -> Any:
 
 Event = tuple[str, Mapping[str, Any]]  # its name and attributes
 EVALUATION = "gen_ai.evaluation.result"
-CONTENT = (  # events that hold messages as attributes of the span would
-    *("gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion"),
-)
-ASKED = {
-    "gen_ai.system.message": "system",
-    "gen_ai.user.message": "user",
-    "gen_ai.assistant.message": "assistant",
-}
+ASKED = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant")}
 REPLIED = "gen_ai.choice"
-TOOLS = (
-    *("gen_ai.tool.definitions", "llm.tools", "llm.request.functions", "ai.prompt.tools"),
-    *("mlflow.chat.tools", "tool.json_schema", "tool.parameters"),
-)
-PARAMETERS = ("llm.invocation_parameters", "langfuse.observation.model.parameters")
-TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name")
-CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id")
-VECTOR_RESULTS = ("db.query.result", "db.pinecone.query.result", "db.query.result.documents")
-REFERENCES = ("reference_answer", "reference", "ground_truth", "expected_answer", "expected_output")
-CONVERSATIONS = (
-    *("gen_ai.conversation.id", "session.id", "langfuse.session.id", "mlflow.trace.session"),
-    *("traceloop.association.properties.session_id", "traceloop.association.properties.conversation_id"),
-)
-KINDS = (
-    *("openinference.span.kind", "gen_ai.operation.name", "langfuse.observation.type", "traceloop.span.kind"),
-    *("langsmith.span.kind", "llm.request.type"),
-)
-# Of a call of a model the messages are clearer than its value, which holds its parameters as well.
-MESSAGES = {
-    "input": ("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt", "ai.prompt.messages"),
-    "output": ("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion", "ai.response.text"),
-}
-PAYLOADS = {
-    "input": (
-        *("langfuse.trace.input", "input.value", "gen_ai.input.messages", "langfuse.observation.input"),
-        *("traceloop.entity.input", "mlflow.spanInputs", "llm.input_messages", "gen_ai.prompt", "ai.prompt"),
-        *("ai.prompt.messages", "ai.toolCall.args", "gen_ai.tool.call.arguments", "llm.prompts"),
-        *("ai.value", "pydantic_ai.all_messages", "input"),
-    ),
-    "output": (
-        *("langfuse.trace.output", "output.value", "gen_ai.output.messages", "langfuse.observation.output"),
-        *("traceloop.entity.output", "mlflow.spanOutputs", "llm.output_messages", "gen_ai.completion"),
-        *("ai.response.text", "ai.response.object", "ai.toolCall.result", "gen_ai.tool.call.result"),
-        *("llm.completions", "final_result", "output"),
-    ),
-}
-TOKENS = {
-    "input": (
-        *("gen_ai.usage.input_tokens", "llm.token_count.prompt", "gen_ai.usage.prompt_tokens"),
-        *("ai.usage.inputTokens", "ai.usage.promptTokens", "llm.usage.prompt_tokens"),
-    ),
-    "output": (
-        *("gen_ai.usage.output_tokens", "llm.token_count.completion", "gen_ai.usage.completion_tokens"),
-        *("ai.usage.outputTokens", "ai.usage.completionTokens", "llm.usage.completion_tokens"),
-    ),
-}
-MODELS = (
-    *("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.response.model", "ai.model.id"),
-)
-FINISHES = (
-    *("gen_ai.response.finish_reasons", "ai.response.finishReason", "llm.response.finish_reason"),
-    *("gen_ai.completion.0.finish_reason", "llm.completions.0.finish_reason"),
-)
-COSTS = ("llm.cost.total", "gen_ai.usage.cost", "gen_ai.usage.total_cost")
-READ_ELSEWHERE = (
-    *("input", "output", "llm", "gen_ai", "retrieval", "reranker", "embedding", "traceloop", "openinference"),
-    *("ai", "mlflow", "exception", "session", "error", "langfuse", "pydantic_ai", "final_result"),
-)
-ENDS_OF_IDS = ("qid", "question_id", "query_id", "questionId")
 LONGEST_EXTRA = 500
 
 
@@ -177,7 +111,7 @@ def span_of_attributes(span: Span, recorded: Mapping[str, Any], events: Iterable
     listed = list(events)
     attributes = Attributes(recorded)
     for name, values in listed:
-        if name in CONTENT:
+        if name in NAMES["message_events"]:
             attributes = attributes.or_else(values)
     documents = _documents(attributes, listed)
     kind = span.kind if span.kind != "other" else _kind(attributes, documents)
@@ -186,16 +120,16 @@ def span_of_attributes(span: Span, recorded: Mapping[str, Any], events: Iterable
         kind=kind,
         input=_payload(attributes, kind, "input"),
         output=_payload(attributes, kind, "output"),
-        query=question_in(attributes.first("gen_ai.retrieval.query.text", "reranker.query")),
+        query=question_in(attributes.first(*NAMES["query"])),
         documents=documents,
         input_documents=attributes.at("reranker.input_documents"),
-        input_tokens=number(attributes.first(*TOKENS["input"])),
-        output_tokens=number(attributes.first(*TOKENS["output"])),
-        cost=number(attributes.first(*COSTS)),
-        model=text_in(attributes.first(*MODELS)),
-        finish_reason=_last_text(decoded(attributes.first(*FINISHES))),
-        tool=text_in(attributes.first(*TOOL_NAMES)) or "" if kind == "tool" else "",
-        call_id=text_in(attributes.first(*CALL_IDS)) or "" if kind == "tool" else "",
+        input_tokens=number(attributes.first(*NAMES["input_tokens"])),
+        output_tokens=number(attributes.first(*NAMES["output_tokens"])),
+        cost=number(attributes.first(*NAMES["cost"])),
+        model=text_in(attributes.first(*NAMES["model"])),
+        finish_reason=_last_text(decoded(attributes.first(*NAMES["finish_reason"]))),
+        tool=text_in(attributes.first(*NAMES["tool"])) or "" if kind == "tool" else "",
+        call_id=text_in(attributes.first(*NAMES["call_id"])) or "" if kind == "tool" else "",
         tools=_tools(attributes, kind),
         instructions=attributes.at("gen_ai.system_instructions"),
         fields=_fields(attributes),
@@ -262,7 +196,7 @@ def messages_of_event(name: str, values: Mapping[str, Any]) -> Labels | None:
 
 
 def _kind(attributes: Attributes, documents: Any) -> str:
-    for path in KINDS:
+    for path in NAMES["kind"]:
         kind = kind_of(attributes.at(path))
         if kind != "other":
             return kind
@@ -275,12 +209,13 @@ def _kind(attributes: Attributes, documents: Any) -> str:
         return named.get(operation[:8], named.get(operation[:9], kind))
     if kind == "other" and documents is not None:
         return "retriever"
-    return "llm" if kind == "other" and attributes.first(*TOKENS["output"]) is not None else kind
+    return "llm" if kind == "other" and attributes.first(*NAMES["output_tokens"]) is not None else kind
 
 
 def _payload(attributes: Attributes, kind: str, side: str) -> Any:
-    paths = (*MESSAGES[side], *PAYLOADS[side]) if kind == "llm" else PAYLOADS[side]
-    value = attributes.first(*paths)
+    # Of a call of a model the messages are clearer than its value, which holds its parameters as well.
+    messages = NAMES["messages_in" if side == "input" else "messages_out"] if kind == "llm" else ()
+    value = attributes.first(*messages, *NAMES[side])
     if isinstance(value, list):
         return [item.get("message", item) if isinstance(item, Mapping) else item for item in value]
     value = decoded(value) if attributes.first("traceloop.span.kind", "traceloop.entity.name") else value
@@ -295,19 +230,21 @@ def _payload(attributes: Attributes, kind: str, side: str) -> Any:
 def _tools(attributes: Attributes, kind: str) -> Any:
     """Return the schemas of tools that a span states, as recorded; None where it states none."""
     if kind == "tool":
-        return attributes.first(*TOOLS)
-    stated = attributes.first(*TOOLS[:-2])
-    parameters = decoded(attributes.first(*PARAMETERS)) if stated is None else None
+        return attributes.first(*NAMES["tools"], *NAMES["tool_schema"])
+    stated = attributes.first(*NAMES["tools"])
+    parameters = decoded(attributes.first(*NAMES["parameters"])) if stated is None else None
     return parameters.get("tools") if isinstance(parameters, Mapping) else stated
 
 
 def _documents(attributes: Attributes, events: Iterable[Event]) -> Any:
     """Return the documents that a span names, as recorded; None where it names none."""
-    for name in ("retrieval.documents", "gen_ai.retrieval.documents", "reranker.output_documents"):
+    for name in NAMES["documents"]:
         documents = attributes.at(name)
         if isinstance(documents, str | list):
             return documents
-    results = [_vector_result(Attributes(values)) for name, values in events if name in VECTOR_RESULTS]
+    results = [
+        _vector_result(Attributes(values)) for name, values in events if name in NAMES["vector_results"]
+    ]
     return [document for document in results if document] or None
 
 
@@ -322,13 +259,13 @@ def _vector_result(attributes: Attributes) -> dict[str, Any]:
 
 def _fields(attributes: Attributes) -> dict[str, Any]:
     metadata = fields_in(attributes.at("metadata"))
-    ids = ((name, value) for name, value in attributes.items() if name.endswith(ENDS_OF_IDS))
+    ids = ((name, value) for name, value in attributes.items() if name.endswith(tuple(NAMES["question_id"])))
     named = {name.rpartition(".")[2]: value for name, value in ids}
-    references = [reference_in(metadata[key]) for key in REFERENCES if metadata.get(key) is not None]
+    expected = (metadata[key] for key in NAMES["reference_answer"] if metadata.get(key) is not None)
     fields = {
         "question_id": question_id_in(metadata, named) if metadata or named else None,
-        "conversation_id": text_in(attributes.first(*CONVERSATIONS)),
-        "reference_answer": references[0] if references else None,
+        "conversation_id": text_in(attributes.first(*NAMES["conversation_id"])),
+        "reference_answer": next(map(reference_in, expected), None),
     }
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -345,5 +282,5 @@ def _rest(attributes: Attributes) -> dict[str, Any]:
     return {
         name: value
         for name, value in attributes.items()
-        if name.partition(".")[0] not in READ_ELSEWHERE and len(str(value)) <= LONGEST_EXTRA
+        if name.partition(".")[0] not in NAMES["read_elsewhere"] and len(str(value)) <= LONGEST_EXTRA
     }

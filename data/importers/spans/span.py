@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-_NAMES = {
-    "root": ("root", "record_root"),
-    "retriever": ("retriever", "retrieval", "retrieve"),
-    "reranker": ("reranker", "rerank", "reranking"),
-    "llm": (
-        *("llm", "chat", "chat_model", "generation", "text_completion", "completion", "completions"),
-        *("generate_content",),
-    ),
-    "tool": ("tool", "execute_tool", "mcp_tool", "tool_call"),
-    "chain": ("chain", "workflow", "task", "invoke_workflow", "prompt", "parser", "step"),
-    "agent": ("agent", "invoke_agent", "create_agent", "workflow_step", "plan"),
-    "evaluator": ("evaluator", "scorer", "score", "eval", "eval_root", "evaluation"),
-    "embedding": ("embedding", "embeddings", "embed"),
-    "guardrail": ("guardrail",),
-    "other": (),
-}
-_KIND_OF = {name: kind for kind, names in _NAMES.items() for name in names}
-KINDS = tuple(_NAMES)
+# Field of a span -> the attributes that hold it by the conventions, and kind -> what tools call it.
+NAMES: dict[str, Any] = json.loads(Path(__file__).with_name("span_names.json").read_text(encoding="utf-8"))
+_KIND_OF: dict[str, str] = {name: kind for kind, names in NAMES["kinds"].items() for name in names}
 
 
 @dataclass(frozen=True)
@@ -35,7 +22,7 @@ class Span:
     span_id: str = ""  # its own; "" where the tool has none
     parent_id: str | None = None  # span that it is part of; None for a root
     name: str = ""
-    kind: str = "other"  # one of KINDS (see `kind_of`)
+    kind: str = "other"  # see `kind_of`
     start: int | None = None  # begin in nanoseconds since 1970; None where not known
     end: int | None = None  # end likewise
     input: Any = None  # as recorded: text, messages, an object, or JSON in text
