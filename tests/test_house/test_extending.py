@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from ragtriage.data.experiments.plan import plan_experiment
 from ragtriage.data.experiments.questions import open_questions
 from ragtriage.data.experiments.registry import KINDS
 from ragtriage.data.experiments.run_experiment import run_experiment
+from ragtriage.data.importers import registry as importer_registry
+from ragtriage.data.importers import tools
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.suites.registry import SUITES
 from ragtriage.data.systems.system import SystemLimits
@@ -31,8 +34,12 @@ from ragtriage.data.systems.system import SystemLimits
 
 def _example(name: str) -> str:
     """Return the example whose docstring begins with this word."""
+    return _block(f'"""{name}')
+
+
+def _block(begin: str) -> str:
     shown = blocks(REPOSITORY / "CONTRIBUTING.md")
-    return next(block.text for block in shown if block.text.startswith(f'"""{name}'))
+    return next(block.text for block in shown if block.text.startswith(begin))
 
 
 def test_a_new_page_opens(tmp_path: Path, demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,3 +115,21 @@ def test_a_new_command_answers(
         "run": asked.run_id,
         "n": asked.n,
     }
+
+
+def test_a_new_importer_reads_a_file(
+    tmp_path: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "acme.py").write_text(_example("Acme Search"), encoding="utf-8")
+    added = importer_registry.Format(**json.loads(_block('{"module": "tools.acme"')))
+    monkeypatch.setattr(tools, "__path__", [*tools.__path__, str(tmp_path)])
+    monkeypatch.setattr(importer_registry, "TOOLS", (added, *importer_registry.TOOLS))
+    calls = [
+        {"query": f"Who is {name}?", "reply": name, "hits": [{"doc": "d1", "text": name}], "grounded": at / 2}
+        for at, name in enumerate(("Ann", "Bob", "Cleo"))
+    ]
+    file = tmp_path / "calls.jsonl"
+    file.write_text("\n".join(map(json.dumps, calls)), encoding="utf-8")
+    (imported,) = run(capsys, workspace.workspace.root, "import", str(file), "--json").json["runs"]
+    stored = workspace.find(imported["run_id"])
+    assert (stored.origin["format"], stored.n) == ("acme", 3)
