@@ -84,7 +84,7 @@ def _expected(row: Mapping[str, Any], name: str) -> Any:
 
 TRIAL_ACCEPTED = "a row with task_id, trial, instruction, expected_actions, calls and reward"
 OF_TRIAL = {
-    *("task_id", "trial", "reward", "expected_actions", "calls", "instruction", "user_id", "messages"),
+    *("task_id", "trial", "reward", "expected_actions", "calls", "instruction", "user_id", "messages")
 }
 REWARD = {"direction": "higher", "range": [0, 1], "title": "Reward"}
 # The tools of tau-bench that change its database; the rest look something up.
@@ -136,7 +136,5 @@ def _trial(row: Row, line: int, errors: ValidationErrors) -> Row | None:
 
 READERS = {
     "bfcl": Reader(_read_cases, _is_bfcl),
-    "tau_bench": Reader(
-        read_each("tau_bench", _trial, TRIAL_ACCEPTED, NOTE, metrics={"reward": REWARD}),
-    ),
+    "tau_bench": Reader(read_each("tau_bench", _trial, TRIAL_ACCEPTED, NOTE, metrics={"reward": REWARD})),
 }

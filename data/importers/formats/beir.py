@@ -182,5 +182,5 @@ READERS = {
     KEY: Reader(
         _read_questions,
         lambda peek: peek.folder is not None and is_beir(peek.folder) and (not has_runs(peek.folder)),
-    ),
+    )
 }

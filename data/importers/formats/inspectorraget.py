@@ -349,6 +349,4 @@ def _record(
     return record
 
 
-READERS = {
-    "inspectorraget": Reader(read, lambda peek: is_inspectorraget(peek.document)),
-}
+READERS = {"inspectorraget": Reader(read, lambda peek: is_inspectorraget(peek.document))}

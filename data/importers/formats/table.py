@@ -12,11 +12,7 @@ from ragtriage.data.importers.formats.beir import read_qrels
 from ragtriage.data.importers.formats.own_tables import Reshaped, reshaped
 from ragtriage.data.importers.formats.table_records import Gold, records_of
 from ragtriage.data.importers.importer import Options, Peek, Read, Reader, Row, ToolRows, each, question_set
-from ragtriage.data.importers.parsing.cells import (
-    CellError,
-    is_blank,
-    read_cell,
-)
+from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_cell
 from ragtriage.data.importers.parsing.columns import Plan, plan_columns
 from ragtriage.data.importers.parsing.headings import mapped
 from ragtriage.data.importers.parsing.input_file import InputFile

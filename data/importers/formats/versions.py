@@ -28,7 +28,7 @@ NAMES = (
     *("model",),
 )
 CHUNKING = {
-    *("chunk_size", "size", "chunk_overlap", "overlap", "chunk_strategy", "chunker", "splitter", "top_k"),
+    *("chunk_size", "size", "chunk_overlap", "overlap", "chunk_strategy", "chunker", "splitter", "top_k")
 }
 CHUNK_NAMES = {"size": "chunk_size", "overlap": "chunk_overlap"}  # as a printed grid has them
 NO_MEAN = {"std", "stdev", "sd", "se", "min", "max", "median", "ci", "total", "count"}

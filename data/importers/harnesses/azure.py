@@ -187,7 +187,4 @@ def _is_summary(peek: Peek) -> bool:
     )
 
 
-READERS = {
-    "azure": Reader(_read, _is_rows),
-    "azure_summary": Reader(detect=_is_summary),
-}
+READERS = {"azure": Reader(_read, _is_rows), "azure_summary": Reader(detect=_is_summary)}

@@ -47,10 +47,7 @@ def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list
         (turn.fields("output") for row in Peek(source).rows for turn in _turns(row) if turn.fields("output")),
         Fields({}),
     )
-    config = {
-        "model": first.text("modelIdentifier"),
-        "knowledge_base": first.text("knowledgeBaseIdentifier"),
-    }
+    config = {"model": first.text("modelIdentifier"), "knowledge_base": first.text("knowledgeBaseIdentifier")}
     known = {name: value for name, value in config.items() if value}
     samples = islice(_samples(source, errors), options.limit)
     name = " ".join(known.values()) or None
@@ -120,10 +117,7 @@ def _scores(results: list[Fields]) -> Row:
         name = (result.text("metricName") or "").removeprefix("Builtin.")
         metric = METRICS.get(name) or metric_name(name)[0]
         reasons = [text for each in result.objects("evaluatorDetails") if (text := each.text("explanation"))]
-        scores[metric] = {
-            "value": number(result.at("result")),
-            "reason": reasons[0] if reasons else None,
-        }
+        scores[metric] = {"value": number(result.at("result")), "reason": reasons[0] if reasons else None}
     return scores
 
 

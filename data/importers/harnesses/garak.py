@@ -107,6 +107,4 @@ def _check(detector: str, value: object, threshold: float) -> Row:
     }
 
 
-READERS = {
-    "garak": Reader(_read, _is_report),
-}
+READERS = {"garak": Reader(_read, _is_report)}

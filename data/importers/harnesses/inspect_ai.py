@@ -167,6 +167,4 @@ def _scores(sample: Fields) -> tuple[Row, dict[str, str]]:
     return scores, grades
 
 
-READERS = {
-    "inspect": Reader(_read, _is_log),
-}
+READERS = {"inspect": Reader(_read, _is_log)}

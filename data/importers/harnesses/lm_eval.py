@@ -103,6 +103,4 @@ def _scores(rows: list[Fields], *, is_choice: bool) -> Row:
     return scores
 
 
-READERS = {
-    "lm_eval": Reader(_read),
-}
+READERS = {"lm_eval": Reader(_read)}

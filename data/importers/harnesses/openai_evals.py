@@ -81,6 +81,4 @@ def _sample(name: str, events: list[Fields], line: int, errors: ValidationErrors
     }
 
 
-READERS = {
-    "openai_evals": Reader(_read, _is_run),
-}
+READERS = {"openai_evals": Reader(_read, _is_run)}

@@ -398,6 +398,6 @@ READERS = {
             peek.kind == "parquet"
             and "question" not in guessed_fields(peek.columns)
             and (peek.columns in ALONE or any(names <= peek.columns for names in OUTPUTS))
-        ),
+        )
     ),
 }

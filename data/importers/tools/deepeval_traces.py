@@ -107,5 +107,5 @@ def _nodes(output: Any) -> Any:
 
 
 READERS = {
-    "deepeval_traces": Reader(read, lambda peek: _is_trace(peek.keys) or any(map(_is_trace, peek.rows))),
+    "deepeval_traces": Reader(read, lambda peek: _is_trace(peek.keys) or any(map(_is_trace, peek.rows)))
 }

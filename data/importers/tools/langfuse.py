@@ -14,13 +14,7 @@ from ragtriage.data.importers.importer import Options, Peek, Reader, run_of
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import Spool, rows_at
-from ragtriage.data.importers.parsing.shapes import (
-    answer_in,
-    contexts_in,
-    decoded,
-    question_in,
-    reference_in,
-)
+from ragtriage.data.importers.parsing.shapes import answer_in, contexts_in, decoded, question_in, reference_in
 from ragtriage.data.importers.parsing.values import (
     Fields,
     error_tag,

@@ -15,11 +15,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import container, json_lines
 from ragtriage.data.importers.parsing.shapes import mapping, objects
 from ragtriage.data.importers.parsing.values import Fields
-from ragtriage.data.importers.spans.conventions import (
-    labels_of_event,
-    messages_of_event,
-    span_of_attributes,
-)
+from ragtriage.data.importers.spans.conventions import labels_of_event, messages_of_event, span_of_attributes
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.store.parsed_run import ParsedRun

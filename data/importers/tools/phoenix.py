@@ -159,7 +159,4 @@ def annotated_spans(span: Span, row: Mapping[str, Any]) -> Span:
     return span
 
 
-READERS = {
-    "phoenix": Reader(read, is_spans),
-    "phoenix_annotations": Reader(detect=is_annotations),
-}
+READERS = {"phoenix": Reader(read, is_spans), "phoenix_annotations": Reader(detect=is_annotations)}

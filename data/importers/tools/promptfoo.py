@@ -438,6 +438,4 @@ def _run_of(row: Row) -> tuple[str, tuple[str, str]]:
     return f"{name}\x1f{label if nth is None else nth}", (storable(name), storable(label))
 
 
-READERS = {
-    "promptfoo": Reader(read, is_promptfoo),
-}
+READERS = {"promptfoo": Reader(read, is_promptfoo)}
