@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
-from itertools import chain
+from itertools import chain, islice
 
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 from ragtriage.data.importers.formats import trec
@@ -144,7 +144,7 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
     def guarded(records: Iterable[Record]) -> Iterator[Record]:
         limit = source.limits.samples
         with refusing(source, importer):  # most importers read their records only as they are asked for
-            for count, record in enumerate(records):
+            for count, record in enumerate(islice(records, options.limit)):
                 if count == limit:
                     raise source.error(f"holds more than {limit:,} samples", f"at most {limit:,} a run{LIFT}")
                 yield record

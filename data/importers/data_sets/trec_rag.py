@@ -88,7 +88,7 @@ def _cited(
     return list(cited)
 
 
-def _read_candidates(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_candidates(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     rows = object_rows(rows_at(source, "", errors), errors, "a query with its candidates")
 
     def samples() -> Iterator[Record]:
@@ -104,7 +104,7 @@ def _read_candidates(source: InputFile, options: Options, errors: ValidationErro
                 },
             )
 
-    return [run_of(source, CANDIDATES, islice(samples(), options.limit))]
+    return [run_of(source, CANDIDATES, samples())]
 
 
 def _segment(candidate: Fields) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import object_rows, rows_at
 from ragtriage.data.importers.parsing.shapes import milliseconds, tag_value
 from ragtriage.data.importers.parsing.values import error_tag, fields_in, number, text_in
-from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.workspace import SCALES
 from ragtriage.metrics.metric_registry import REGISTRY
 
@@ -53,7 +53,7 @@ def _plain(column: str) -> str:
     return column.rpartition(".")[2] if column.startswith(("inputs.", "outputs.")) else column
 
 
-def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     columns = {_plain(str(name)).removeprefix("gpt_") for row in Peek(source).rows_at("rows") for name in row}
     scales: dict[str, tuple[float, float]] = {}
     declared: dict[str, Mapping[str, Any]] = {
@@ -68,13 +68,8 @@ def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list
     shares = columns.intersection(SHARES)
     declared |= {name: {"direction": "higher", "range": [0.0, 1.0]} for name in shares}
 
-    def samples() -> Iterator[Record]:
-        for count, (line, row) in enumerate(object_rows(rows_at(source, "rows", errors), errors)):
-            if options.limit is not None and count >= options.limit:
-                return
-            yield line, _sample(row)
-
-    return [run_of(source, "azure", samples(), config={SCALES: scales}, metrics=declared)]
+    samples = ((line, _sample(row)) for line, row in object_rows(rows_at(source, "rows", errors), errors))
+    return [run_of(source, "azure", samples, config={SCALES: scales}, metrics=declared)]
 
 
 def _sample(row: Row) -> Row:

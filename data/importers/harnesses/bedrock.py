@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
@@ -42,16 +41,15 @@ def _has_turns(peek: Peek, *, with_output: bool) -> bool:
     return bool(asks) and any(bool(turn.fields("output")) for turn in asks) == with_output
 
 
-def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     first = next(
         (turn.fields("output") for row in Peek(source).rows for turn in _turns(row) if turn.fields("output")),
         Fields({}),
     )
     config = {"model": first.text("modelIdentifier"), "knowledge_base": first.text("knowledgeBaseIdentifier")}
     known = {name: value for name, value in config.items() if value}
-    samples = islice(_samples(source, errors), options.limit)
     name = " ".join(known.values()) or None
-    return [run_of(source, "bedrock", samples, name, config=known, metrics=DECLARED)]
+    return [run_of(source, "bedrock", _samples(source, errors), name, config=known, metrics=DECLARED)]
 
 
 def _samples(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
@@ -121,11 +119,10 @@ def _scores(results: list[Fields]) -> Row:
     return scores
 
 
-def _read_model_job(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    rows = islice(object_rows(rows_at(source, "", errors), errors), options.limit)
+def _read_model_job(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
 
     def samples() -> Iterator[Record]:
-        for line, row in rows:
+        for line, row in object_rows(rows_at(source, "", errors), errors):
             fields = Fields(row)
             asked, responses = fields.fields("inputRecord"), fields.objects("modelResponses")
             scores = fields.fields("automatedEvaluationResult").objects("scores")
@@ -151,7 +148,7 @@ def _read_model_job(source: InputFile, options: Options, errors: ValidationError
     return [run_of(source, "bedrock_model", samples(), next(models, None), metrics=DECLARED)]
 
 
-def _read_questions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_questions(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a data set without answers: questions with their references and gold texts."""
 
     def questions() -> Iterator[Record]:
@@ -165,7 +162,7 @@ def _read_questions(source: InputFile, options: Options, errors: ValidationError
                     {**{name: sample[name] for name in kept}, "relevant": gold_passages(golds) or None},
                 )
 
-    return question_set(source, "bedrock_questions", islice(questions(), options.limit))
+    return question_set(source, "bedrock_questions", questions())
 
 
 READERS = {

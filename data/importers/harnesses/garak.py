@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
@@ -26,7 +25,7 @@ def _is_report(peek: Peek) -> bool:
     return "attempt" in kinds and any("probe_classname" in row for row in peek.rows)
 
 
-def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     setup = next((row for row in Peek(source).rows if row.get("entry_type") == "start_run setup"), {})
     target = text_in(setup.get("plugins.target_name")) or text_in(setup.get("plugins.target_type"))
     threshold = number(setup.get("run.eval_threshold"))
@@ -38,7 +37,7 @@ def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list
             "garak": text_in(setup.get("_config.version")),
         }
     )
-    samples = islice(_samples(source, threshold or THRESHOLD, errors), options.limit)
+    samples = _samples(source, threshold or THRESHOLD, errors)
     return [run_of(source, "garak", samples, target, config=config)]
 
 

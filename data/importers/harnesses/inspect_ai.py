@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
@@ -44,7 +43,7 @@ def _is_log(peek: Peek) -> bool:
     return {"version", "status", "eval"} <= peek.keys.keys() and isinstance(peek.keys["eval"], Mapping)
 
 
-def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     facts = _facts(source)
     about, results = facts.fields("eval"), facts.fields("results")
     status = facts.text("status") or "started"
@@ -56,7 +55,7 @@ def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list
         notes.append(f"the log ended as {status!r}, so it is not complete{rows}")
     if asked and counted and counted < asked:
         notes.append(f"{counted:,.0f} of the {asked:,.0f} samples of its data set were completed")
-    samples = islice(object_rows(_samples(source), errors, "an object with an input"), options.limit)
+    samples = object_rows(_samples(source), errors, "an object with an input")
     name = " ".join(filter(None, (about.text("task"), about.text("model"))))
     return [
         run_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
@@ -19,13 +18,12 @@ USUAL_FILTER = "none"
 REPEATED = "the first of several replies to a question is read"
 
 
-def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     documents = Spool()
     for line, row in object_rows(rows_at(source, "", errors), errors, "a logged sample"):
         documents.add(str(row.get("doc_id")), line, row)
-    samples = islice(_samples(documents, errors), options.limit)
     shares = {name: {"direction": "higher", "range": [0.0, 1.0]} for name in ("acc", "acc_norm")}
-    return [run_of(source, "lm_eval", samples, metrics=shares)]
+    return [run_of(source, "lm_eval", _samples(documents, errors), metrics=shares)]
 
 
 def _samples(documents: Spool, errors: ValidationErrors) -> Iterator[Record]:

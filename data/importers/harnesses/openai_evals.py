@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Options, Peek, Reader, Row, run_of
@@ -22,7 +21,7 @@ def _is_run(peek: Peek) -> bool:
     return has_spec and any(row.keys() >= {"sample_id", "type", "data"} for row in peek.rows)
 
 
-def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     events, spec = Spool(), Fields({})
     for line, row in object_rows(json_lines(source, errors), errors, "an event"):
         if isinstance(row.get("spec"), dict):
@@ -30,7 +29,7 @@ def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list
         elif name := text_in(row.get("sample_id")):
             events.add(name, line, row)
     model = text_in(next(iter(items(spec.at("completion_fns"))), None))
-    samples = islice(_samples(events, errors), options.limit)
+    samples = _samples(events, errors)
     config = {name: value for name, value in (("model", model), ("eval", spec.text("eval_name"))) if value}
     return [
         run_of(source, "openai_evals", samples, " ".join(reversed(config.values())) or None, config=config)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
@@ -109,14 +109,14 @@ class Traces:
             self._errors.remark(UNJOINED, times=len(self._unjoined))
             self._unjoined.clear()
 
-    def runs(self, source: InputFile, key: str, limit: int | None = None) -> list[ParsedRun]:
+    def runs(self, source: InputFile, key: str) -> list[ParsedRun]:
         """Return a parsed run for each run that has a sample, the earliest first; the file is read."""
         starts: dict[str, int] = {}  # in nanoseconds
         for known in self._known.values():
             starts[known.run] = min(starts.get(known.run, LAST), known.start)
         parsed = []
         for name, start in sorted(starts.items(), key=lambda run: (run[1], run[0])):
-            samples = islice(self.samples(name), limit)
+            samples = self.samples(name)
             created = None if start == LAST else moment(start // 1_000_000_000)
             if (first := next(samples, None)) is not None:
                 records = chain([first], samples)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
@@ -53,11 +52,11 @@ def _path(source: InputFile, key: str) -> str:
     return key if isinstance(Peek(source).keys.get(key), list) else "data"
 
 
-def _read_events(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_events(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read events: one sample per root span, one run per experiment."""
     rows = rows_at(source, _path(source, "events"), errors)
     traces = Traces(errors, "Braintrust").read(rows, _spans, "event")
-    runs = traces.runs(source, "braintrust", options.limit)
+    runs = traces.runs(source, "braintrust")
     several = len(runs) > 1
 
     def with_contexts(records: Any) -> Iterator[Record]:
@@ -136,13 +135,13 @@ def _scores(row: Fields, metadata: Fields) -> dict[str, Any]:
     return scores
 
 
-def _read_results(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_results(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     summary = value_at(source, "summary") if isinstance(Peek(source).keys.get("results"), list) else None
     rows = rows_at(source, _path(source, "results"), errors)
     records = samples_of(rows, _result, errors, "a result without a question in its input")
     name = Fields(summary).text("experiment_name", "experimentName")
     notes = (SUMMARY,) if summary else ()
-    return [run_of(source, "braintrust_results", islice(records, options.limit), name, notes=notes)]
+    return [run_of(source, "braintrust_results", records, name, notes=notes)]
 
 
 def _result(row: Fields, _line: int) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def is_case(row: Mapping[str, Any]) -> bool:
     return "input" in row and bool({"metricsData", "metrics_data", "metricsMetadata"} & row.keys())
 
 
-def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a test run; each assistant turn of a conversational test case is a sample.
 
     Raises:
@@ -97,7 +97,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     contexts = [(case, case["context"]) for case in objects(head) if isinstance(case.get("context"), list)]
     gold = any(relevant_of_texts(gold, _record(case, False).get("retrieved"))[1] for case, gold in contexts)
     has_context = any(case.get("context") for case in objects(head))
-    cases = islice(_cases(source, facts, errors), options.limit)
+    cases = _cases(source, facts, errors)
     return [
         run_of(
             *(source, "deepeval", records_of_cases(cases, errors, gold=gold)),

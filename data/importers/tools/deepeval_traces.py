@@ -22,7 +22,7 @@ def _is_trace(row: Mapping[str, Any]) -> bool:
     return sum(isinstance(row.get(name), list) for name in LISTS) >= 2  # one may be any file's
 
 
-def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read traces: a sample for each, a run for each environment."""
     traces = Traces(errors, "DeepEval")
     for line, trace in rows_at(source, "", errors, alone=True):
@@ -31,7 +31,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
                 traces.add(line, span)
         else:
             errors.leave_out("a row that is not a trace")
-    return traces.runs(source, "deepeval_traces", options.limit)
+    return traces.runs(source, "deepeval_traces")
 
 
 def spans_of(trace: Mapping[str, Any], line: int) -> Iterator[Span]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
@@ -111,7 +110,7 @@ def _is_result(peek: Peek) -> bool:
     return isinstance(peek.keys.get("inputs"), Mapping) and bool(results) and all(scored)
 
 
-def _read_result(source: InputFile, options: Options, _errors: ValidationErrors) -> list[ParsedRun]:
+def _read_result(source: InputFile, _options: Options, _errors: ValidationErrors) -> list[ParsedRun]:
     """Read an EvaluationRunResult: inputs and scores as lists of one value a question."""
     document = Fields(source.document())
     columns = {name: items(values) for name, values in document.fields("inputs").all.items()}
@@ -123,7 +122,7 @@ def _read_result(source: InputFile, options: Options, _errors: ValidationErrors)
         (at + 1, {name: values[at] for name, values in lists.items() if at < len(values)})
         for at in range(count)
     )
-    samples = ((line, _native(_sample(row, ""))) for line, row in islice(rows, options.limit))
+    samples = ((line, _native(_sample(row, ""))) for line, row in rows)
     return [run_of(source, "haystack_result", samples, document.text("run_name"))]
 
 

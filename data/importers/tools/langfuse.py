@@ -79,7 +79,7 @@ def _read_observations(source: InputFile, options: Options, errors: ValidationEr
     rows = rows_at(source, "data", errors)
     traces = Traces(errors, "Langfuse").read(rows, lambda row: [_span_of(Fields(row))], "observation")
     scores = ScoresById((file for file in options.companions if is_scores(Peek(file))), errors)
-    return _scored(traces.runs(source, "langfuse_observations", options.limit), scores, errors)
+    return _scored(traces.runs(source, "langfuse_observations"), scores, errors)
 
 
 def _read_traces(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -97,7 +97,7 @@ def _read_traces(source: InputFile, options: Options, errors: ValidationErrors) 
             traces.add(line, replace(span, trace_id=root.trace_id, parent_id=span.parent_id or root.span_id))
         for score in trace.objects("scores") or document.objects("scores"):
             scores.add(line, {**score.all, "traceId": root.trace_id})
-    return _scored(traces.runs(source, "langfuse_trace", options.limit), scores, errors)
+    return _scored(traces.runs(source, "langfuse_trace"), scores, errors)
 
 
 def _documents(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:

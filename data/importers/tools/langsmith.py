@@ -182,14 +182,14 @@ def _is_runs(peek: Peek) -> bool:
     return any(row.keys() >= KEYS and bool(row.keys() & PLACES) for row in rows)
 
 
-def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read_runs(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read exported runs: a sample for each trace, a run for each project or experiment."""
     traces = Traces(errors, "LangSmith").read(
         rows_at(source, "runs", errors, alone=True),
         lambda row: [_span(*run) for run in _tree(row, errors)],
         "run",
     )
-    return traces.runs(source, "langsmith_runs", options.limit)
+    return traces.runs(source, "langsmith_runs")
 
 
 def _tree(root: Mapping[str, Any], errors: ValidationErrors) -> Iterator[tuple[Fields, str | None, str]]:

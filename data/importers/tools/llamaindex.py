@@ -42,7 +42,7 @@ def _is_batch(peek: Peek) -> bool:
     return bool(rows) and len(rows) >= len(peek.keys) - 1 and is_result
 
 
-def read_batch(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read_batch(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the results of several evaluators, one list each in the order of the questions."""
     names = names_of(source)
     if not any(result for name in names for result in islice(items_at(source, name), 1)):
@@ -50,7 +50,7 @@ def read_batch(source: InputFile, options: Options, errors: ValidationErrors) ->
     graded = islice(items_at(source, "correctness"), HEAD) if "correctness" in names else ()
     grades = [unquoted_number(mapping(result).get("score")) for _, result in graded]
     to_five = any(isinstance(grade, int | float) and grade > 1 for grade in grades)
-    records = islice(_of_batch(source, names, to_five, errors), options.limit)
+    records = _of_batch(source, names, to_five, errors)
     return [run_of(source, BATCH, records, notes=(CORRECTNESS,) if to_five else ())]
 
 
@@ -107,9 +107,9 @@ def _verdicts(by_name: Mapping[str, Mapping[str, Any]], to_five: bool) -> Row:
     return {"scores": scores} | ({"checks": checks} if checks else {})
 
 
-def read_retrieval(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read_retrieval(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the results of a retriever evaluation; its figures are compared with those of its own ids."""
-    rows = islice(rows_at(source, "", errors), options.limit)
+    rows = rows_at(source, "", errors)
     head = list(islice(rows, HEAD))
     names: dict[str, None] = {}
     for _, row in head:
@@ -192,8 +192,7 @@ def read_predictions(source: InputFile, options: Options, errors: ValidationErro
     if asked != answered:
         what = f"holds {answered:,} predictions for {asked:,} examples of {held[0].name}"
         raise source.error(what, "the data set that they were made over, one prediction for each example")
-    records = islice(_of_predictions(source, held[0], errors), options.limit)
-    return [run_of(source, PREDICTIONS, records)]
+    return [run_of(source, PREDICTIONS, _of_predictions(source, held[0], errors))]
 
 
 def _of_predictions(source: InputFile, dataset: InputFile, errors: ValidationErrors) -> Iterator[Record]:
@@ -224,7 +223,7 @@ QA_PARTS = ("queries", "corpus", "relevant_docs")
 EXAMPLE = ("query", "reference_contexts", "reference_answer")
 
 
-def _read_qa(source: InputFile, options: Options, _: ValidationErrors) -> list[ParsedRun]:
+def _read_qa(source: InputFile, _options: Options, _: ValidationErrors) -> list[ParsedRun]:
     document = source.document()
     parts = {part: document.get(part) or {} for part in QA_PARTS}
     wrong = next((part for part, value in parts.items() if not isinstance(value, dict)), "")
@@ -234,10 +233,9 @@ def _read_qa(source: InputFile, options: Options, _: ValidationErrors) -> list[P
     asked = parts["queries"].keys()
     unasked = sum(question not in asked for question in parts["relevant_docs"])
     notes = (f"labels of questions that the file does not have are left out: {unasked}",) if unasked else ()
-    records = list(_qa_records(parts))[: options.limit]
     texts = {name: text for name, text in parts["corpus"].items() if isinstance(text, str) and text}
     documents = [{"id": name, "text": text} for name, text in texts.items()]
-    return question_set(source, QA, records, notes=notes, documents=documents)
+    return question_set(source, QA, _qa_records(parts), notes=notes, documents=documents)
 
 
 def _qa_records(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[Record]:
@@ -256,10 +254,11 @@ def _qa_records(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[Record]:
         yield at, record
 
 
-def _read_rag(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_rag(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     def examples() -> Iterator[Record]:
-        listed = islice(items_at(source, "examples"), options.limit)
-        for at, example in object_rows(listed, errors, "an object with `query`", "examples"):
+        for at, example in object_rows(
+            items_at(source, "examples"), errors, "an object with `query`", "examples"
+        ):
             record = {
                 "question": example.get("query"),
                 "reference_answer": example.get("reference_answer") or None,

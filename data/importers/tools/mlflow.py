@@ -60,7 +60,7 @@ def read_results(source: InputFile, options: Options, errors: ValidationErrors) 
 
 
 def _runs(
-    source: InputFile, options: Options, errors: ValidationErrors, records: Iterable[Record], key: str
+    source: InputFile, _options: Options, errors: ValidationErrors, records: Iterable[Record], key: str
 ) -> list[ParsedRun]:
     traces, newer = Traces(errors, "MLflow"), ""
     for line, trace in records:
@@ -70,7 +70,7 @@ def _runs(
         newer = newer or newer_schema(trace)
         for span in spans_of(trace):
             traces.add(line, span)
-    runs = traces.runs(source, key, options.limit)
+    runs = traces.runs(source, key)
     if not runs and newer:
         what = f"holds traces of MLflow in schema {newer}, without a question that is known"
         raise source.error(what, KNOWN)
@@ -162,7 +162,7 @@ APART = f"a trace whose spans are kept beside the database; accepted: {ACCEPTED}
 NEEDED = {"spans", "assessments", "trace_tags", "trace_request_metadata", "experiments", "runs", "params"}
 
 
-def _read_database(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_database(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the traces of a database: a run for each run of MLflow, and one for each experiment without."""
     there = table_names(source)
     if lacking := sorted({"trace_info", *NEEDED} - there):
@@ -188,7 +188,7 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
         raise source.error(f"is a database of MLflow that holds {what}", ACCEPTED)
     return [
         replace(run, name=run_names.get(run.name, run.name), config=dict(params.get(run.name, {})))
-        for run in traces.runs(source, "mlflow_database", options.limit)
+        for run in traces.runs(source, "mlflow_database")
     ]
 
 
@@ -297,7 +297,7 @@ def _read_folder(source: InputFile, options: Options, errors: ValidationErrors) 
             continue
         for span in spans:
             traces.add(count, span)
-    runs = [_named(run, folder) for run in traces.runs(source, "mlflow_folder", options.limit)]
+    runs = [_named(run, folder) for run in traces.runs(source, "mlflow_folder")]
     for path in dict.fromkeys(_tables(folder)):
         runs += _of_table(path, options, errors)
     if not runs:

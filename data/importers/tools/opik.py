@@ -84,7 +84,7 @@ def _trace_files(folder: Path) -> Iterator[Path]:
         yield from sorted(folder.glob("*/*.json"))
 
 
-def _read_experiment(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_experiment(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     facts = Fields(value_at(source, "experiment"))
     settings = {
         key: value
@@ -95,7 +95,7 @@ def _read_experiment(source: InputFile, options: Options, errors: ValidationErro
         run_of(
             source,
             "opik_experiment",
-            islice(_of_items(items_at(source, "items"), errors), options.limit),
+            _of_items(items_at(source, "items"), errors),
             facts.text("name"),
             config=settings,
             dataset=facts.text("dataset_name") or "",
@@ -154,7 +154,7 @@ def _check(result: Fields) -> dict[str, Any]:
     return {"name": name, "kind": "assertion", "actual": result.text("reason"), "passed": passed}
 
 
-def _read_csv(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_csv(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the CSV of an experiment, where its writer filled the columns of input and output.
 
     Raises:
@@ -169,7 +169,7 @@ def _read_csv(source: InputFile, options: Options, errors: ValidationErrors) -> 
         (line, {name: mapping(row).get(column) for name, column in CSV_COLUMNS.items()})
         for line, row in rows_at(source, "", errors)
     )
-    records = islice(_of_items(items, errors), options.limit)
+    records = _of_items(items, errors)
     return [run_of(source, "opik_csv", records, text_in(Peek(source).first.get("experiment_name")))]
 
 
@@ -185,7 +185,7 @@ def _column(name: str) -> tuple[str, str, str]:
     return (match["run"] or "", match["kind"], match["key"] or "") if match else ("", "", name)
 
 
-def _read_table(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_table(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a table of a screen: one run per experiment."""
     columns = sorted(Peek(source).columns)
     # An earlier screen names the fields of the data set `evaluation_task`, and those of the output `dataset`.
@@ -195,10 +195,7 @@ def _read_table(source: InputFile, options: Options, errors: ValidationErrors) -
     def items(run: str) -> Iterator[Record]:
         return ((line, _item(mapping(row), run, asks)) for line, row in rows_at(source, "", errors))
 
-    return [
-        run_of(source, "opik_table", islice(_of_items(items(run), errors), options.limit), run)
-        for run in runs
-    ]
+    return [run_of(source, "opik_table", _of_items(items(run), errors), run) for run in runs]
 
 
 def _item(row: Mapping[str, Any], run: str, asks: str) -> dict[str, Any]:
@@ -227,7 +224,7 @@ def _item(row: Mapping[str, Any], run: str, asks: str) -> dict[str, Any]:
     }
 
 
-def _read_traces(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_traces(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read traces: one run per project, one sample per trace."""
     traces = Traces(errors, "Opik")
     files = _trace_files(source.path) if source.is_folder and source.path else (source.path,)
@@ -245,7 +242,7 @@ def _read_traces(source: InputFile, options: Options, errors: ValidationErrors) 
             continue
         for span in _spans(Fields(document)):
             traces.add(position, span)
-    return traces.runs(source, "opik_traces", options.limit)
+    return traces.runs(source, "opik_traces")
 
 
 def _spans(document: Fields) -> Iterator[Span]:

@@ -41,15 +41,15 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     for file in (source, *options.companions):
         for line, export in _exports(file, errors):
             reader.export(line, export)
-    return reader.runs(source, options)
+    return reader.runs(source)
 
 
-def read_spans(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read_spans(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read spans as an SDK prints them, an object each."""
     reader = _Reader(errors)
     for line, row in items_at(source, "") if container(source) == "json" else json_lines(source, errors):
         reader.printed(line, row)
-    return reader.runs(source, options)
+    return reader.runs(source)
 
 
 class _Reader:
@@ -61,12 +61,12 @@ class _Reader:
         self._spans = 0
         self._has_messages = False
 
-    def runs(self, source: InputFile, options: Options) -> list[ParsedRun]:
+    def runs(self, source: InputFile) -> list[ParsedRun]:
         """Return the runs of all that was read."""
         if not self._spans:
             self._errors.raise_if_any()
             raise source.error("is OpenTelemetry, and holds no spans", "an export of traces with its spans")
-        runs = self._traces.runs(source, "otlp", options.limit)
+        runs = self._traces.runs(source, "otlp")
         if not runs:
             what = f"is OpenTelemetry, {self._spans:,} spans, none of which records a question or a query"
             raise source.error(what, CAPTURE)

@@ -108,7 +108,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
         else:
             errors.add(line, "", "is not a span", "an object with context and attributes")
     attach_annotations(options.companions, traces, errors)
-    runs = traces.runs(source, "phoenix", options.limit)
+    runs = traces.runs(source, "phoenix")
     if not runs and count:
         errors.raise_if_any()
         what = f"is Phoenix, {count:,} spans, none of which records a question or a query"

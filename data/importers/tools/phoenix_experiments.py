@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors, type_name
@@ -48,7 +48,7 @@ PARTS = (
 ANNOTATION = "annotation_"
 
 
-def _read_experiment(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_experiment(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read an experiment into one run, a sample for each example and repetition."""
 
     def samples() -> Iterator[Record]:
@@ -62,7 +62,7 @@ def _read_experiment(source: InputFile, options: Options, errors: ValidationErro
             if sample is not None:
                 yield line, sample
 
-    return [run_of(source, "phoenix_experiment", islice(samples(), options.limit))]
+    return [run_of(source, "phoenix_experiment", samples())]
 
 
 def sample_of_task(
@@ -154,7 +154,7 @@ WHERE experiment_id = :experiment ORDER BY experiment_runs.id
 OF_RUN = "SELECT * FROM experiment_run_annotations WHERE experiment_run_id = ? ORDER BY id"
 
 
-def _read_database(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_database(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read every project and experiment; the traces that an experiment wrote are those of its project."""
     tables = table_names(source)
     with open_sqlite(source) as connection:
@@ -164,10 +164,10 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
         except sqlite3.OperationalError as error:
             what = f"is a database of Phoenix of a version that is not read: {error}"
             raise source.error(what, SPANS_INSTEAD) from error
-    runs = traces.runs(source, "phoenix_database", options.limit)
+    runs = traces.runs(source, "phoenix_database")
     for row in experiments:
         version = row["dataset_version_id"]
-        records = islice(_tasks(source, row["id"], version, errors), options.limit)
+        records = _tasks(source, row["id"], version, errors)
         first = next(records, None)
         if first is not None:
             facts: dict[str, Any] = {"dataset": str(row["dataset"]), "dataset_version": str(version)}
@@ -260,12 +260,12 @@ def _read_data_set(source: InputFile, options: Options, errors: ValidationErrors
         version = value_at(source, "data.version_id")
         facts = {"dataset_version": version} if isinstance(version, str) else {}
         examples: Iterator[tuple[int, Any]] = items_at(source, "data.examples")
-        return question_set(source, KEY, _of_data_set(examples, options, errors), **facts)
+        return question_set(source, KEY, _of_data_set(examples, errors), **facts)
     separator = _separator(peek.columns)
     notes = (OF_SPANS,) if f"metadata{separator}span_kind" in peek.columns else ()
     listed = object_rows(open_table(source, errors, options.limit).rows(), errors)
     rows = ((line, _example(row, separator)) for line, row in listed)
-    return question_set(source, KEY, _of_data_set(rows, options, errors), notes=notes)
+    return question_set(source, KEY, _of_data_set(rows, errors), notes=notes)
 
 
 def _example(row: Mapping[str, Any], separator: str) -> dict[str, Any]:
@@ -281,12 +281,8 @@ def _example(row: Mapping[str, Any], separator: str) -> dict[str, Any]:
     return example
 
 
-def _of_data_set(
-    examples: Iterator[tuple[int, Any]], options: Options, errors: ValidationErrors
-) -> Iterator[Record]:
+def _of_data_set(examples: Iterator[tuple[int, Any]], errors: ValidationErrors) -> Iterator[Record]:
     for line, example in examples:
-        if options.limit is not None and line > options.limit + 1:
-            return
         if not isinstance(example, Mapping):
             errors.add(line, "", f"found {type_name(example)}", "an example with input and output")
             continue

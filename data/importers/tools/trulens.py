@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any
 
 from ragtriage.data.declarations import declaration_fault
@@ -45,7 +44,7 @@ DOCUMENTS = ("retrieval.retrieved_contexts", "reranking.contexts", "gen_ai.retri
 
 
 def runs_of_events(
-    events: Iterable[Record], source: InputFile, key: str, errors: ValidationErrors, limit: int | None
+    events: Iterable[Record], source: InputFile, key: str, errors: ValidationErrors
 ) -> list[ParsedRun]:
     """Return a run for each app in a version, from events in any order, whose parts may be text."""
     traces, relevance = Traces(errors, "TruLens"), Spool()
@@ -68,7 +67,7 @@ def runs_of_events(
                 lower.add(_metric(attributes))
     return [
         replace(run, records=_with_relevance(run.records, relevance), metrics=_declared(lower))
-        for run in traces.runs(source, key, limit)
+        for run in traces.runs(source, key)
     ]
 
 
@@ -160,7 +159,7 @@ Calls = Mapping[str, list[Fields]]  # of evaluators, by the name of their metric
 
 
 def runs_of_records(
-    rows: Iterable[Record], source: InputFile, key: str, errors: ValidationErrors, limit: int | None
+    rows: Iterable[Record], source: InputFile, key: str, errors: ValidationErrors
 ) -> list[ParsedRun]:
     """Return a run for each app in a version of rows as `get_records_and_feedback` gives them."""
     spool = Spool()
@@ -186,11 +185,7 @@ def runs_of_records(
         return samples_of(spool.rows(app), lambda row, line: _sample(row, errors, line), errors, lacking)
 
     return [
-        run_of(
-            *(source, key, islice(samples(app), limit), app),
-            metrics=_declared(lower),
-            created_at=begun.get(app),
-        )
+        run_of(*(source, key, samples(app), app), metrics=_declared(lower), created_at=begun.get(app))
         for app in spool.keys
     ]
 
@@ -289,7 +284,7 @@ def _prefix(tables: Iterable[str]) -> str | None:
     return next((prefix for prefix in prefixes if {f"{prefix}apps", f"{prefix}records"} <= names), None)
 
 
-def _read_database(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_database(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a database: events of 2.x, records of 1.x, or both."""
     tables, key = table_names(source), "trulens_database"
     prefix = _prefix(tables)
@@ -299,10 +294,10 @@ def _read_database(source: InputFile, options: Options, errors: ValidationErrors
         if f"{prefix}events" in tables:
             rows = rows_of(connection, f"{prefix}events")
             events: Iterator[Record] = ((line, dict(row)) for line, row in enumerate(rows, start=1))
-            runs += runs_of_events(events, source, key, errors, options.limit)
+            runs += runs_of_events(events, source, key, errors)
         if {f"{prefix}records", f"{prefix}feedbacks"} <= tables:
             records = _records(connection, prefix, tables)
-            runs += runs_of_records(records, source, key, errors, options.limit)
+            runs += runs_of_records(records, source, key, errors)
     if not runs:
         raise source.error("is a database of TruLens that holds no record", ACCEPTED)
     return runs
@@ -338,10 +333,10 @@ def _result(row: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _read_events(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_events(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read events: spans of records, and their evaluations."""
     events = open_table(source, errors).rows()
-    runs = runs_of_events(events, source, "trulens_events", errors, options.limit)
+    runs = runs_of_events(events, source, "trulens_events", errors)
     if not runs:
         raise source.error("holds events of TruLens and no record with a question among them", ACCEPTED)
     return runs
@@ -356,8 +351,8 @@ READERS = {
     ),
     "trulens_events": Reader(_read_events),
     "trulens": Reader(
-        lambda source, options, errors: runs_of_records(
-            open_table(source, errors).rows(), source, "trulens", errors, options.limit
+        lambda source, _options, errors: runs_of_records(
+            open_table(source, errors).rows(), source, "trulens", errors
         ),
         lambda peek: any(name.endswith(CALLS) for name in peek.columns),
     ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
@@ -47,7 +46,7 @@ def _op(call: Fields) -> str:
     return str(call.at("op_name")).rpartition("/")[2].partition(":")[0]
 
 
-def _read_calls(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_calls(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read calls: one run per evaluation, one sample per row; without evaluations, one sample per trace."""
     calls, evaluations, rows = Spool(), dict[str, Fields](), Spool()
     for line, row in rows_at(source, "calls", errors):
@@ -61,15 +60,14 @@ def _read_calls(source: InputFile, options: Options, errors: ValidationErrors) -
             (rows if _op(call).endswith(ROW) else calls).add(call.text("parent_id") or "", line, row)
     if not rows.keys:
         listed = ((line, row) for line, row in rows_at(source, "calls", errors) if isinstance(row, dict))
-        return Traces(errors, "Weave").read(listed, _call_span, "call").runs(source, "weave", options.limit)
+        return Traces(errors, "Weave").read(listed, _call_span, "call").runs(source, "weave")
     runs = []
     for evaluation in rows.keys:
         about = evaluations.get(evaluation, Fields(None))
-        records: Iterator[Record] = islice(_samples(rows.rows(evaluation), calls, errors), options.limit)
+        records = _samples(rows.rows(evaluation), calls, errors)
         means = {name: fields_in(entry).get("mean") for name, entry in about.fields("output").all.items()}
         name = about.text("display_name") or (evaluation if len(rows.keys) > 1 else None)
-        records = records if options.limit else _agreeing(records, means, errors)
-        runs.append(run_of(source, "weave", records, name, **_facts(about)))
+        runs.append(run_of(source, "weave", _agreeing(records, means, errors), name, **_facts(about)))
     return runs
 
 
@@ -217,7 +215,7 @@ def _agreeing(
             errors.remark(f"Weave reports {str(name)[:60]} {mean:.4g}; the mean of the rows is {rows}")
 
 
-def _read_results(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def _read_results(source: InputFile, _options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the rows of evaluations: one run per evaluation, one repeat per trial."""
     trials = Spool()
     for line, value in rows_at(source, "rows", errors):
@@ -254,10 +252,10 @@ def _read_results(source: InputFile, options: Options, errors: ValidationErrors)
         stats = evaluation.objects("scorer_stats")
         means = {str(entry.at("scorer_key")): entry.at("numeric_mean") for entry in stats}
         samples = samples_of(trials.rows(key), sample, errors, "a row without a question in its data")
-        records: Iterator[Record] = islice(samples, options.limit)
-        records = records if options.limit else _agreeing(records, means, errors)
         name = evaluation.text("display_name") or (key if len(trials.keys) > 1 else None)
-        runs.append(run_of(source, "weave_results", records, name, **_facts(evaluation)))
+        runs.append(
+            run_of(source, "weave_results", _agreeing(samples, means, errors), name, **_facts(evaluation))
+        )
     return runs
 
 
