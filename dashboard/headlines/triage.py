@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import ceil
 
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.dashboard.wording.comparisons import loss_text
+from ragtriage.dashboard.wording.comparisons import loss_text, ranking_text
 from ragtriage.dashboard.wording.diagnosis import (
     ranking_sentence,
     ranking_statement,
@@ -63,7 +63,8 @@ def triage_headline(report: GateReport, name: str, strict: bool = False) -> Head
     said = fault if leads else follows
     lost = "" if diagnosis is None else loss_sentence(diagnosis, report.findings, after=said)
     faults = [each for each in text_faults(report.findings) if each not in headline.statement]
-    parts = (*faults, guardrail_clauses(report.results), follows, lost)
+    ranking = "" if report.ranking is None else ranking_text(report.ranking)
+    parts = (*faults, guardrail_clauses(report.results), ranking, follows, lost)
     first = "".join(f"{capital(part)}. " for part in parts if part)
     return replace(headline, detail=f"{first}{headline.detail}").after(critical)
 
@@ -417,6 +418,12 @@ def _missing(answers: CheckedAnswers | None) -> str:
         return ""
     of = count(answers.asked, "question")
     return f"{answers.missing:,} of {of} ended in an error or without an answer"
+
+
+def with_doubts(headline: Headline, doubts: Sequence[str]) -> Headline:
+    """Return the headline of a comparison with the doubts on the verdict of the same pair of runs."""
+    others = [clause for clause in doubts if clause not in headline.doubt]
+    return replace(headline, doubt="; ".join(filter(None, [headline.doubt, _doubt(others)])))
 
 
 def _doubt(doubts: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from math import isfinite
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
 from ragtriage.data.comparison.ablation import Effect
 from ragtriage.data.comparison.compare import Comparison, MetricDifference
-from ragtriage.data.comparison.guardrails import CRITICAL, Loss
+from ragtriage.data.comparison.guardrails import CRITICAL, Loss, RankingChange
 from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.metrics.gates.gates import GateResult
@@ -192,6 +192,13 @@ def loss_text(loss: Loss) -> str:
         where = " of critical cases"
     base, other = (level_text(loss.metric, value) for value in (loss.base, loss.other))
     return f"{in_sentence(title_of(loss.metric))}{where} {base} to {other}"
+
+
+def ranking_text(change: RankingChange) -> str:
+    """Return that the ranking moved, and the pass rate is the same."""
+    moved = "improved" if change.after > change.before else "got worse"
+    values = " to ".join(level_text(change.metric, value) for value in (change.before, change.after))
+    return f"the ranking {moved} ({title_of(change.metric)} {values}), the pass rate did not"
 
 
 def slices_text(changes: Sequence[SliceChange]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from ragtriage.data.comparison.answered import unanswered
-from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
+from ragtriage.data.comparison.compared_metrics import SHOWN_K, higher_is_better, question_values
 from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
@@ -29,7 +29,7 @@ from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.distributions import normal_quantile, normal_tail
 from ragtriage.metrics.statistics.intervals import question_means
-from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE, drop_of, holm, paired
+from ragtriage.metrics.statistics.paired import MARGIN, SIGNIFICANCE, PairedDifference, drop_of, holm, paired
 
 _DRAWS = 999
 _MOST_VALUES = 4_000_000  # draws x questions held at once
@@ -196,6 +196,43 @@ class Loss:
     n: int  # shared questions
     drop: float  # in the metric's own direction
     adjusted_p: float  # Holm's: over groundedness and the declared slices; of other slices, over all slices
+
+
+@dataclass(frozen=True)
+class RankingChange:
+    """How the ranking of the gold moved in a pair of runs whose answers did not."""
+
+    metric: str  # nDCG, else recall
+    before: float  # mean of the baseline over the shared questions
+    after: float
+    n: int  # shared questions with a value in both
+    p: float  # two-sided
+
+
+def ranking_change(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> RankingChange | None:
+    """Return the change of the ranking beyond chance and margin, where the pass rates do not differ so."""
+    clusters = base.scored.clusters[shared.base]
+
+    def tested(metric: str) -> tuple[PairedDifference, FloatArray, FloatArray]:
+        before = question_values(base, metric)[shared.base]
+        after = question_values(other, metric)[shared.other]
+        known = np.isfinite(before) & np.isfinite(after)
+        return paired(before, after, clusters), before[known], after[known]
+
+    rate = tested(GOOD_SHARE)[0]
+    if not (base.answers.n and other.answers.n and rate.n_pairs) or _moved(rate):
+        return None
+    for metric in (f"ndcg@{SHOWN_K}", f"span_ndcg@{SHOWN_K}", f"recall@{SHOWN_K}"):
+        change, before, after = tested(metric)
+        if change.n_pairs:
+            means = float(before.mean()), float(after.mean())
+            moved = RankingChange(metric, *means, change.n_pairs, change.p)
+            return moved if _moved(change) else None
+    return None
+
+
+def _moved(change: PairedDifference) -> bool:
+    return change.p < SIGNIFICANCE and abs(change.difference) >= MARGIN - 1e-9
 
 
 def losses(base: Diagnosis, other: Diagnosis, changes: Sequence[SliceChange]) -> tuple[Loss, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ragtriage.data.comparison.guardrails import Loss
+from ragtriage.data.comparison.guardrails import Loss, RankingChange
 from ragtriage.data.diagnosis.diagnosis import CheckedAnswers
 from ragtriage.data.diagnosis.main_loss import MainLoss
 from ragtriage.data.errors import DataError
@@ -77,6 +77,7 @@ class Conclusion:
     losses: tuple[Loss, ...] = ()
     next_steps: tuple[NextStep, ...] = ()  # what to do about the run, the most urgent first
     faults: tuple[Fault, ...] = ()  # what is known to be wrong, the most urgent first
+    ranking: RankingChange | None = None  # how the ranking moved against the baseline though no answer did
     many_refused: bool = False  # whether many questions are refused though they have an answer
 
     @property
@@ -91,6 +92,7 @@ class Conclusion:
             "gates": [judged_title(result) for result in self.decisive],
             "doubts": list(self.doubts),
             "losses": [asdict(loss) for loss in self.losses],
+            "ranking": None if self.ranking is None else asdict(self.ranking),
             "answers": None if self.answers is None else asdict(self.answers),
             "faults": [asdict(fault) for fault in self.faults],
             "next_steps": [step.to_dict() for step in self.next_steps],

@@ -9,7 +9,13 @@ from typing import Any
 
 from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compared_metrics import primary_metric
-from ragtriage.data.comparison.guardrails import Loss, judged_guardrails, losses
+from ragtriage.data.comparison.guardrails import (
+    Loss,
+    RankingChange,
+    judged_guardrails,
+    losses,
+    ranking_change,
+)
 from ragtriage.data.comparison.pair_labels import left_out_labels
 from ragtriage.data.comparison.question_changes import (
     NewlyFailing,
@@ -114,6 +120,7 @@ class GateReport:
     reasons: tuple[str, ...] = ()
     mixed: QuestionMatch | None = None  # what it shares with a baseline of which it asks other questions
     losses: tuple[Loss, ...] = ()  # what no gain pays for: groundedness and slices that got worse
+    ranking: RankingChange | None = None  # how the ranking moved where the answers did not
     # of the run, at the usual settings
     diagnosis: Diagnosis | None = field(default=None, compare=False, repr=False)
     findings: tuple[Finding, ...] = ()  # of the sanity checks on the run
@@ -152,7 +159,7 @@ class GateReport:
         refused = self.diagnosis is not None and many_refused(self.diagnosis)
         loss = None if self.diagnosis is None else main_loss(self.diagnosis, self.findings)
         faults = known_faults(self.findings, loss, answers)
-        return replace(concluded, next_steps=steps, faults=faults, many_refused=refused)
+        return replace(concluded, next_steps=steps, faults=faults, many_refused=refused, ranking=self.ranking)
 
     def to_dict(self, strict: bool = False, fail_on: Collection[str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -366,6 +373,7 @@ def _compared(
         reasons=(*filter(None, [mixed]), *judged_otherwise(run, base, shared), *report.reasons),
         mixed=shared if mixed else None,
         losses=losses(base, run, slice_changes(base, run)),
+        ranking=ranking_change(base, run, shared),
     )
 
 

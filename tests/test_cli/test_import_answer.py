@@ -222,6 +222,14 @@ def test_the_columns_of_a_table_stand_under_the_result_with_what_they_were_read_
     assert last.startswith("Next: `ragtriage diagnose ")
 
 
+def test_a_column_that_mixes_two_scales_is_told_at_once(capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "mixed.csv"
+    rows = [f"Q{n}?,A,{n % 5 + 1 if n % 2 else 0.05 * (n % 19 + 1):g}" for n in range(40)]
+    path.write_text("\n".join(["question,answer,faithfulness", *rows]), "utf-8")
+    answer = run(capsys, tmp_path / "ws", "import", str(path), "--scale", "faithfulness=1..5")
+    assert "faithfulness mixes two scales: " in answer.out
+
+
 def test_a_score_whose_name_does_not_say_of_what_is_told_to_decide_nothing(
     capsys: Capture, tmp_path: Path
 ) -> None:

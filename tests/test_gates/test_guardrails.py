@@ -146,6 +146,29 @@ def test_a_gain_does_not_pay_for_groundedness(workspace: RunStore, slower: bool)
     assert report.to_dict()["conclusion"]["losses"][0]["metric"] == "faithfulness"
 
 
+@pytest.mark.parametrize("failing", [12, 40])
+def test_a_ranking_that_moves_alone_is_said_beside_the_verdict(workspace: RunStore, failing: int) -> None:
+    def ranked(samples: list[dict[str, Any]], rank: int) -> list[dict[str, Any]]:
+        for sample in samples:
+            ids = ["b", "c", "d"]
+            ids.insert(rank - 1, "a")
+            sample["retrieved"] = [{"id": f"{sample['question_id']}-{each}"} for each in ids]
+            sample["relevant"] = [{"id": f"{sample['question_id']}-a", "grade": 1}]
+        return samples
+
+    before, after = ranked(_samples(1800), 3), ranked(_samples(1800, failing=failing), 1)
+    better, worse = _report(workspace, before, after), _report(workspace, after, before)
+    said = better.to_dict()["conclusion"]["ranking"]
+    if failing == 40:
+        assert said is None, "the answers changed too"
+        return
+    assert (said["metric"], said["before"], said["after"], said["n"]) == ("ndcg@5", 0.5, 1.0, N)
+    assert (
+        "The ranking improved (nDCG@5 0.50 to 1.00), the pass rate did not." in report_headline(better).text
+    )
+    assert "The ranking got worse (nDCG@5 1.00 to 0.50)" in report_headline(worse).text
+
+
 def test_a_language_that_is_lost_is_the_first_sentence_whatever_the_mean(workspace: RunStore) -> None:
     before = _samples(1800, failing=55)
     after = _samples(1800, failing=0)

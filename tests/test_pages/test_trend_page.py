@@ -251,6 +251,13 @@ def test_two_versions_and_no_baseline_set(workspace: RunStore, monkeypatch: pyte
     assert table["Shared"].tolist() == ["12", "–"]
 
 
+def test_what_triage_doubts_is_doubted_here_too(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    _add(workspace, "old", [0.70 - at / 1000 for at in range(40)], 0)
+    _add(workspace, "new", [0.99 - at / 1000 for at in range(40)], 1)
+    at = _open(workspace, monkeypatch, metric="faithfulness")
+    assert "40 of 40 shared questions have the same answer, yet faithfulness moved by +0.29" in page_text(at)
+
+
 def test_the_projects_baseline_holds_also_while_it_is_on_display(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

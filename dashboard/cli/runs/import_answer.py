@@ -46,11 +46,12 @@ def answer_lines(
     notes = _note_lines(
         (entry.run.run_id, [note for note in entry.run.notes if note not in always]) for entry in imported
     )
-    in_result = ("scale",)  # said in the first line
-    shown = [
+    shown = [  # "scale" is said in the first line
         finding
         for finding in findings
-        if explain or (finding["severity"] == "error" and finding["rule"] not in in_result)
+        if explain
+        or finding["rule"] == "mixed_scales"
+        or (finding["severity"] == "error" and finding["rule"] != "scale")
     ]
     questions = _note_lines((entry.run.run_id, _questions(store, entry.run)) for entry in imported)
     read = 0 if explain else len(notes) - len(questions)
