@@ -9,6 +9,7 @@ from ragtriage.dashboard.wording.escaping import in_sentence, shorten
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.diagnosis.context import part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.low_ratings import low_ratings
 from ragtriage.data.diagnosis.main_loss import MainLoss, main_loss, many_bad, many_refused
 from ragtriage.metrics.definitions.answer_text import RIGHT_BY_TEXT
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED
@@ -44,8 +45,9 @@ def loss_sentence(
         after: a statement that stands before it, which is not said again.
     """
     loss = main_loss(diagnosis, findings)
+    rated = rating_statement(diagnosis) if diagnosis.measured.any() else ""  # else it leads, as known
     if loss is None:
-        return ""
+        return rated
     clauses = [_place(loss)] if loss.lacking or (loss.stage and with_stage) else []
     if loss.where is not None:
         clauses.append(_slice_clause(loss.where, _repeated(diagnosis)))
@@ -55,7 +57,7 @@ def loss_sentence(
     if after:
         said = {*after.split("; "), wordy_statement(loss)}
         clauses = [_without(clause, said) for clause in clauses]
-    return "; ".join(filter(None, clauses))
+    return "; ".join(filter(None, [*clauses, rated]))
 
 
 def _without(clause: str, said: Collection[str]) -> str:
@@ -115,9 +117,21 @@ def known_statement(diagnosis: Diagnosis) -> str:
     if coverage.of_refusals_alone and not diagnosis.bad.bad.any():
         who = f"all {count(n, 'question')}" if diagnosis.refusals.right.all() else "every refusal"
         return f"{who} correctly refused, nothing to fix in the answers"
+    if (rated := rating_statement(diagnosis)) and not diagnosis.measured.any():
+        return rated
     if diagnosis.measured.any() or (citations := citations_of_run(diagnosis.scored)) is None:
         return ""
     return in_sentence(citations_sentence(citations).rstrip(".").rpartition(". ")[2])
+
+
+def rating_statement(diagnosis: Diagnosis) -> str:
+    """Return how many answers are rated low on scales of the user's own; "" where few are."""
+    clauses = []
+    for each in low_ratings(diagnosis.scored):
+        end = f"{each.end:g} or {'higher' if each.above else 'lower'}"
+        scale = f"{in_sentence(title_of(each.metric))}, {each.scale[0]:g} to {each.scale[1]:g}"
+        clauses.append(f"{each.n:,} of {count(each.of, 'answer')} are rated {end} ({scale})")
+    return "; ".join(clauses)
 
 
 def scale_statement(findings: Sequence[Finding]) -> str:

@@ -40,7 +40,8 @@ def failing_states(text: str | None) -> Collection[str] | None:
 class Fault:
     """A fault that is known of a run, whatever its gates say."""
 
-    key: str  # rule of the finding, key of the failure stage, "lacks_gold", or a slice as "language=zh"
+    # rule of the finding, key of the failure stage, "lacks_gold", a slice as "language=zh", or "low RATING"
+    key: str
     n: int  # cases, of a finding on texts answers
     of: int  # measured cases, of a slice the bad ones; answers
 

@@ -33,6 +33,7 @@ from ragtriage.data.diagnosis.doubts import (
     pass_rate_doubts,
     right_doubts,
 )
+from ragtriage.data.diagnosis.low_ratings import low_ratings
 from ragtriage.data.diagnosis.main_loss import main_loss, many_refused
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.diagnosis.weak_judge import WEAK_JUDGE
@@ -54,7 +55,7 @@ from ragtriage.data.gates.built_in import (
     weak_slice,
     wrong_citations,
 )
-from ragtriage.data.gates.conclusion import FAILING, Conclusion, conclude, exit_code, known_faults
+from ragtriage.data.gates.conclusion import FAILING, Conclusion, Fault, conclude, exit_code, known_faults
 from ragtriage.data.gates.config import GateConfig
 from ragtriage.data.gates.gate_kinds import (
     check_names,
@@ -159,6 +160,9 @@ class GateReport:
         refused = self.diagnosis is not None and many_refused(self.diagnosis)
         loss = None if self.diagnosis is None else main_loss(self.diagnosis, self.findings)
         faults = known_faults(self.findings, loss, answers)
+        if self.diagnosis is not None:
+            low = low_ratings(self.diagnosis.scored)
+            faults += tuple(Fault(f"low {each.metric}", each.n, each.of) for each in low)
         return replace(concluded, next_steps=steps, faults=faults, many_refused=refused, ranking=self.ranking)
 
     def to_dict(self, strict: bool = False, fail_on: Collection[str] | None = None) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.gates.report import GateReport
@@ -94,6 +96,31 @@ def test_scores_on_another_scale_lead_and_the_fault_follows(workspace: RunStore)
     headline = report_headline(_report(workspace, samples, None))
     assert headline.statement == "V2: Faithfulness is on another scale, to be declared first"
     assert headline.detail.startswith("20 of 60 answers do not match the reference. ")
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_low_ratings_on_a_scale_of_ones_own_are_said(workspace: RunStore, measured: bool) -> None:
+    (workspace.workspace.root / "metrics.toml").write_text(
+        '[metric.rating]\ndirection = "higher"\nrange = [1, 7]\n[metric.effort]\ndirection = "lower"\n'
+        "range = [1, 5]\n",
+        encoding="utf-8",
+    )
+    others = {"correctness": 1.0, "faithfulness": 1.0} if measured else {}
+    samples = [
+        {
+            "question": f"When was treaty {at} signed?",
+            "answer": f"In {1700 + at}.",
+            "scores": {"rating": 2 if at % 4 == 0 else 6, "effort": 1 if at % 20 else 5, **others},
+        }
+        for at in range(80)
+    ]
+    report = _report(workspace, samples, None)
+    said = "20 of 80 answers are rated 3 or lower (rating, 1 to 7)"
+    headline = report_headline(report)
+    assert headline.detail.startswith(f"{said}. ") if measured else headline.statement == f"V2: {said}"
+    assert "effort" not in headline.text, "4 of 80 are few"
+    faults = {fault.key: (fault.n, fault.of) for fault in report.conclusion().faults}
+    assert faults["low rating"] == (20, 80)
 
 
 def test_other_questions_than_the_baseline_lead(workspace: RunStore) -> None:
