@@ -156,8 +156,10 @@ def _open(
         if excused:
             more = "1 more blocking gate has" if excused == 1 else f"{excused:,} more blocking gates have"
             needed += f". {more} nothing to judge by"
-        detail = " ".join([*known, *([f"{capital(nothing)}."] if lead else []), needed])
-        return Headline("not measured", f"{short}: {lead or nothing}", detail, doubt)
+        missing = f"{capital(nothing.removeprefix('no verdict, '))}."
+        detail = " ".join([*known, *([missing] if lead else []), needed])
+        statement = f"no verdict; {lead}" if lead else nothing
+        return Headline("not measured", f"{short}: {statement}", detail, doubt)
     undecided = _undecided(report, decisive) if verdict == "INCONCLUSIVE" else ""
     if answers is not None and concluded.unchecked:
         statement = "answers not checked" if undecided else "no fault found, answers not checked"

@@ -34,10 +34,17 @@ def import_lines(
     return [*lines, f"and {len(imported) - shown:,} more"] if len(imported) > shown else lines
 
 
+def format_title(key: str) -> str:
+    """Return what a format is in a sentence: the tool, or that it is a table of the user's own."""
+    tables = {"table": "your table", "ragas": "a table with column names of Ragas"}  # others use them too
+    importer = importer_of(key)
+    return tables.get(key) or (key if importer is None else importer.title)
+
+
 def _line(entry: ImportedRun, name: str) -> str:
     run = entry.run
     importer = importer_of(run.origin["format"])
-    title = run.origin["format"] if importer is None else importer.title
+    title = format_title(run.origin["format"])
     if run.means:
         return f"{name}: summary scores of {count(len(run.means), 'metric')} from {title}"
     left_out = sum(entry.left_out.values())

@@ -11,7 +11,7 @@ from ragtriage.data.api import add_run, gate
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
 
-UNMEASURED = "No verdict, 2 blocking gates not measured."
+UNMEASURED = "2 blocking gates not measured."
 
 
 def _report(store: RunStore, samples: list[dict[str, Any]], base: list[dict[str, Any]] | None) -> GateReport:
@@ -38,7 +38,7 @@ def _answers(n: int, wrong: int, refusals: int = 0) -> list[dict[str, Any]]:
 def test_answers_that_should_have_been_refused_lead(workspace: RunStore) -> None:
     report = _report(workspace, _answers(60, 22, 38), None)
     headline = report_headline(report)
-    assert headline.statement == "V2: 22 of 60 cases are bad, 22 should have refused"
+    assert headline.statement == "V2: no verdict; 22 of 60 cases are bad, 22 should have refused"
     assert headline.detail.startswith(UNMEASURED)
     assert (report.conclusion().state, headline.state) == ("not_checked", "not measured")
 
@@ -54,7 +54,7 @@ def test_contexts_that_lack_the_answer_lead(workspace: RunStore) -> None:
         for at in range(60)
     ]
     headline = report_headline(_report(workspace, samples, None))
-    assert headline.statement == "V2: 27 of 60 cases lack the answer in the context"
+    assert headline.statement == "V2: no verdict; 27 of 60 cases lack the answer in the context"
     assert headline.detail.startswith(UNMEASURED)
     assert headline.text.count("lack the answer") == 1
 
@@ -66,7 +66,7 @@ def test_a_few_bad_cases_do_not_lead(workspace: RunStore) -> None:
 
 def test_refusals_that_are_all_right_lead(workspace: RunStore) -> None:
     headline = report_headline(_report(workspace, _answers(17, 0, 17), None))
-    assert headline.statement == "V2: all 17 questions correctly refused, nothing to fix in the answers"
+    assert headline.statement == "V2: no verdict; all 17 questions correctly refused, nothing to fix in the answers"
     assert headline.state == "not measured"
 
 
@@ -80,7 +80,7 @@ def test_citations_that_support_lead_where_nothing_else_is_known(workspace: RunS
         for at in range(12)
     ]
     statement = report_headline(_report(workspace, samples, None)).statement
-    assert statement == "V2: 12 of 12 citations support their sentence by their words (an estimate)"
+    assert statement == "V2: no verdict; 12 of 12 citations support their sentence by their words (an estimate)"
 
 
 def test_scores_on_another_scale_lead_and_the_fault_follows(workspace: RunStore) -> None:
@@ -94,7 +94,7 @@ def test_scores_on_another_scale_lead_and_the_fault_follows(workspace: RunStore)
         for at in range(60)
     ]
     headline = report_headline(_report(workspace, samples, None))
-    assert headline.statement == "V2: Faithfulness is on another scale, to be declared first"
+    assert headline.statement == "V2: no verdict; Faithfulness is on another scale, to be declared first"
     assert headline.detail.startswith("20 of 60 answers do not match the reference. ")
 
 

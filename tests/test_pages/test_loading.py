@@ -149,7 +149,7 @@ def test_yes_and_no_may_be_what_people_say_of_an_answer_and_triage_opens(
     judges["Who judged “Helpful”?"].set_value("human.correctness").run()
     app.button(key="load").click().run()
     assert not app.exception
-    assert "2 samples from Table" in app.success[0].value
+    assert "2 samples from your table" in app.success[0].value
     assert "triage_tabs" in app.session_state
     (run,) = workspace.runs()
     assert sorted(workspace.scored(run).values("correctness")) == [0, 1]

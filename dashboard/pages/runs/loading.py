@@ -15,6 +15,7 @@ from ragtriage.dashboard.shell.user import may_write, only_reads, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.imports import (
     MEANINGS,
+    format_title,
     formats,
     import_lines,
     kept_text,
@@ -317,6 +318,9 @@ def _judges(file: InputFile, columns: Sequence[MappedColumn], changed: Mapping[s
             format_func=options.__getitem__,
             key=f"judges_{mapped.column}_{file.name}",
         )
+        if says_right and chosen == "human":
+            name = markdown_text(mapped.column)
+            st.caption(f"If yes in “{name}” means that the answer is right, choose “{RIGHT_SAID}”.")
         if chosen and chosen != kind:
             answers[mapped.column] = chosen if chosen == RIGHT else f"{chosen}.{key}"
     return answers
@@ -349,7 +353,7 @@ def _show_preview(file_preview: Preview) -> None:
     runs = ", ".join(f"{markdown_text(run.name)} ({run.count:,})" for run in file_preview.runs[:12])
     only_questions = all(run.questions for run in file_preview.runs)
     facts(
-        f"format {importers()[file_preview.format].title}",
+        f"read as {format_title(file_preview.format)}",
         f"{'question set' if only_questions else count(len(file_preview.runs), 'run')}: {runs}{more}",
     )
     for note in dict.fromkeys(note for run in file_preview.runs for note in run.notes):
