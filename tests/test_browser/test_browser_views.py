@@ -276,3 +276,10 @@ def test_the_open_tab_lives_in_the_address(site: Site) -> None:
         "aria-selected", "true", timeout=30_000
     )
     assert "tab=" not in site.page.url
+    site.settle()
+    site.page.go_back()  # a page is one step, though its address is completed
+    expect(tab).to_have_attribute("aria-selected", "true", timeout=30_000)
+    site.page.go_back()
+    expect(site.page.get_by_role("tab", name="Retrieval or generation")).to_have_attribute(
+        "aria-selected", "true", timeout=30_000
+    )

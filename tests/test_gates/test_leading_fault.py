@@ -66,7 +66,10 @@ def test_a_few_bad_cases_do_not_lead(workspace: RunStore) -> None:
 
 def test_refusals_that_are_all_right_lead(workspace: RunStore) -> None:
     headline = report_headline(_report(workspace, _answers(17, 0, 17), None))
-    assert headline.statement == "V2: no verdict; all 17 questions correctly refused, nothing to fix in the answers"
+    assert (
+        headline.statement
+        == "V2: no verdict; all 17 questions correctly refused, nothing to fix in the answers"
+    )
     assert headline.state == "not measured"
 
 
@@ -80,7 +83,9 @@ def test_citations_that_support_lead_where_nothing_else_is_known(workspace: RunS
         for at in range(12)
     ]
     statement = report_headline(_report(workspace, samples, None)).statement
-    assert statement == "V2: no verdict; 12 of 12 citations support their sentence by their words (an estimate)"
+    assert (
+        statement == "V2: no verdict; 12 of 12 citations support their sentence by their words (an estimate)"
+    )
 
 
 def test_scores_on_another_scale_lead_and_the_fault_follows(workspace: RunStore) -> None:
