@@ -90,7 +90,10 @@ def probe_system(store: RunStore, planned: PlannedExperiment, system: System, li
     answered = [request for request in requests if kept[request.key].status == "answered"]
     refused = [request for request in requests if kept[request.key].status == "failed"]
     asked = changed = varying = 0
-    for request in [*refused[:1], *answered[:: max(1, len(answered) // PROBED)][:PROBED]]:
+    # a step further each time: every question is asked in each arm, the first of which may hold no document
+    step = len(answered) // PROBED
+    spread = [answered[at * step + at] for at in range(PROBED)] if step else answered
+    for request in [*refused[:1], *spread]:
         before, now = kept[request.key], system.ask(request, limits)
         if now.status != "answered":
             continue

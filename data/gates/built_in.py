@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ragtriage.data.analysis.citations import citations_of_run
+from ragtriage.data.analysis.citations import citation_counts, citations_of_run
 from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.comparison.questions_asked import QuestionsAsked, other_set
 from ragtriage.data.diagnosis.diagnosis import NOT_OF_THE_QUESTION, Diagnosis, corrected_interval
@@ -163,6 +163,9 @@ def against_people(run: Diagnosis) -> list[str]:
 
 def wrong_citations(run: Diagnosis) -> list[str]:
     """Return the clause that most citations do not support their sentence, beyond chance; else nothing."""
+    counts = citation_counts(run.scored)
+    if counts is None or 2 * counts.supporting.sum() >= counts.decided.sum():
+        return []  # without its intervals
     cited = citations_of_run(run.scored)
     shares = () if cited is None or cited.citing < FEWEST_CITING else cited.shares
     return [

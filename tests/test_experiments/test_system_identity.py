@@ -50,8 +50,10 @@ class Service:
         """Return the answer of the present mode."""
         if self.mode == "broken":
             return "I cannot answer this."
+        if self.mode == "reads documents" and not asked["contexts"]:
+            return "I cannot answer this."
         found = answer(asked, lambda *_: 1.0)
-        return found if self.mode == "repaired" else f"{found} ({next(self._numbers)})"
+        return found if self.mode in ("repaired", "reads documents") else f"{found} ({next(self._numbers)})"
 
     def close(self) -> None:
         """Stop answering."""
@@ -76,6 +78,21 @@ def _quality(capsys: Capture, tmp_path: Path, words: list[str]) -> tuple[dict[st
     result = run(capsys, tmp_path / "w", *words)
     assert result.code == 0, result.err
     return result.json, result.err
+
+
+def test_a_repair_that_only_shows_where_there_are_documents_is_noticed(
+    capsys: Capture, tmp_path: Path, service: Service
+) -> None:
+    questions = write_questions(tmp_path / "codes.jsonl", 12)
+    words = ["experiment", "position", "--system", service.address, "--questions", str(questions)]
+    words += [
+        "--documents",
+        "4",
+        "--json",
+    ]  # with the floor and the ceiling six arms: three steps of 24 are of one
+    _quality(capsys, tmp_path, words)
+    service.mode = "reads documents"
+    assert "the system has changed, and everything is asked again" in _quality(capsys, tmp_path, words)[1]
 
 
 def test_a_repaired_service_at_the_same_address_is_asked_anew(
