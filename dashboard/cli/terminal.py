@@ -12,6 +12,7 @@ import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 from unicodedata import category, east_asian_width
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, halves of surrogate pairs, separators
 MOST_STEPS = 3  # next steps that are written out
-NARROWEST = 24  # columns that a wrapped cell keeps, however little room is left
+NARROWEST = 18  # characters that a wrapped cell keeps, however little room is left
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
 BAR_WITH_REST = BAR.replace("{elapsed}", "{elapsed}<{remaining}")  # of what does not know its own time left
 
@@ -52,25 +53,40 @@ def screen_width() -> int | None:
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
     """Align rows under a header, two spaces between columns.
 
-    The last column, which holds the longest text, is broken into lines at the width; None for never.
+    Where they are wider than the width, the widest columns are broken into lines first; the last ones are
+    left out where that is not enough, and named below. None for no width: nothing is broken or left out.
     """
     cells = [[plain(cell) for cell in row] for row in (header, *rows)]
     widths = [max(_width(row[at]) for row in cells) for at in range(len(header))]
-    before = sum(widths[:-1]) + 2 * (len(widths) - 1)
-    if width is not None and before + widths[-1] > width:
-        widths[-1] = min(widths[-1], max(NARROWEST, width - before))
-        split = []
-        for *row, last in cells:  # the last cell is wrapped, with empty cells before its further lines
-            parts = textwrap.wrap(last, widths[-1], break_on_hyphens=False) or [""]
-            split += [[*(row if at == 0 else [""] * len(row)), part] for at, part in enumerate(parts)]
-        cells = split
-    lines = [
-        "  ".join(
-            (cell + " " * (column - _width(cell))) for cell, column in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-    return "\n".join([lines[0], "  ".join("-" * column for column in widths), *lines[1:]])
+    if width is not None:
+        widths = _fitting(widths, width)
+    lines = []
+    for row in cells:
+        parts = [_parts(cell, column) for cell, column in zip(row, widths, strict=False)]
+        for line in zip_longest(*parts, fillvalue=""):
+            padded = [cell + " " * (column - _width(cell)) for cell, column in zip(line, widths, strict=True)]
+            lines.append("  ".join(padded).rstrip())
+        if row is cells[0]:
+            lines.append("  ".join("-" * column for column in widths))
+    if left_out := cells[0][len(widths) :]:
+        lines.append(f"A wider terminal also shows: {', '.join(left_out)}; --json has everything.")
+    return "\n".join(lines)
+
+
+def _fitting(widths: Sequence[int], width: int) -> list[int]:
+    """Return the widths of the columns that fit, the widest narrowed; the first two always stay."""
+    shown = len(widths)
+    while shown > 2 and sum(min(each, NARROWEST) for each in widths[:shown]) + 2 * (shown - 1) > width:
+        shown -= 1
+    fitted = list(widths[:shown])
+    while sum(fitted) + 2 * (shown - 1) > width and max(fitted) > NARROWEST:
+        fitted[fitted.index(max(fitted))] -= 1
+    return fitted
+
+
+def _parts(cell: str, width: int) -> list[str]:
+    """Break a cell into lines at a width."""
+    return textwrap.wrap(cell, width, break_on_hyphens=False) if _width(cell) > width else [cell]
 
 
 def row_table(rows: Sequence[Mapping[str, Cell]]) -> str:
