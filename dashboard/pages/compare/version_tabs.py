@@ -23,7 +23,7 @@ from ragtriage.dashboard.shell.components import (
 )
 from ragtriage.dashboard.shell.kept_results import kept, kept_with_spinner
 from ragtriage.dashboard.shell.session import View, keep, open_cases
-from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.shell.widgets import choose, draw_folded
 from ragtriage.dashboard.tables.comparison import (
     cost_table,
     difference_table,
@@ -311,9 +311,15 @@ def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> N
         figure = effect_forest(result.effects, title, THEMES[current_theme()])
         draw(figure, "effects", f"Effects of single changes on {title}", theme=None)
         _effect_table(view, result.effects)
-    with st.expander("Runs by factor, with their metrics", expanded=not result.effects):
+
+    def draw_runs() -> None:
         summaries = {run.run_id: view.summary(run) for run in runs}
         show_table(factor_table(result, view.labels, summaries, metrics))
+
+    if result.effects:
+        draw_folded("Runs by factor, with their metrics", "factor_runs", draw_runs)
+    else:
+        draw_runs()
 
 
 def _effect_table(view: View, effects: Sequence[Effect]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +26,7 @@ from ragtriage.dashboard.shell.components import (
 )
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, go_to_page, keep, open_cases
-from ragtriage.dashboard.shell.widgets import draw_tabs
+from ragtriage.dashboard.shell.widgets import draw_folded, draw_tabs
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.experiments.experiment import ArmRecord, Experiment, experiments
 from ragtriage.data.experiments.registry import (
@@ -121,8 +122,8 @@ def _show(view: View, part: Part) -> None:
         _show_chart(view, part)
     facts(*[markdown_text(text) for text in part.facts])
     if part.table is not None and part.folded:
-        with st.expander(part.folded):
-            show_table(part.table)
+        key = f"experiment_{re.sub(r'[^a-z]+', '_', part.folded.lower())}"
+        draw_folded(part.folded, key, partial(show_table, part.table))
     elif part.table is not None and part.rows:
         chosen = choose_row(part.table, part.key or "rows", "choose a row to open the case as asked")
         if chosen is not None:
