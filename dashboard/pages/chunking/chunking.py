@@ -82,7 +82,6 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     if base:
         cutoff_picker(bases)
         metric_picker(bases)
-    st.space("stretch")
     grid_button(view.store, view.project)
 grid_searches(view.store)
 if ranking is None:

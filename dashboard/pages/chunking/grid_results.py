@@ -146,7 +146,7 @@ def newest_first(grids: Sequence[Grid]) -> list[Grid]:
 def grid_picker(grids: Sequence[Grid]) -> None:
     """Let the reader choose the grid, the first of them by default."""
     keys = [grid.key for grid in grids]
-    choose("Grid", "grid", keys, grid_titles(grids), {"shown_metric": ""}, width=240)
+    choose("Grid", "grid", keys, grid_titles(grids), {"shown_metric": ""}, width="stretch")
 
 
 def chosen_grid(grids: Sequence[Grid]) -> Grid:
@@ -375,6 +375,7 @@ def _columns(metric: str, unit: str) -> dict[str, Any]:
     )
     in_units = f", in {markdown_text(unit)}" if unit else ""
     return {
+        "Chunking": st.column_config.TextColumn(width=290),
         "Size": st.column_config.NumberColumn(format="localized", help=f"largest chunk{in_units}"),
         "Overlap": st.column_config.NumberColumn(format="localized", help=f"of neighbours{in_units}"),
         "Mean": bar,

@@ -353,7 +353,7 @@ def cost_section(view: View, runs: Sequence[Run]) -> None:
     if not costs or not outcome_metrics:
         st.caption(
             "No chosen run records latency, tokens or cost: samples can carry `latency_ms`, `input_tokens`, "
-            "`output_tokens`, `cost_usd`."
+            "`output_tokens`, `cost_usd` (tokens times the price of your model)."
         )
         return
     with st.container(horizontal=True):
