@@ -234,7 +234,7 @@ def test_configuration_is_read_as_json_where_it_is_json(
     capsys: Capture, tmp_path: Path, given: str, kept: object
 ) -> None:
     path = tmp_path / "one.jsonl"
-    path.write_text('{"question": "a?"}\n', encoding="utf-8")
+    path.write_text('{"question": "a?", "answer": "b"}\n', encoding="utf-8")
     assert run(capsys, tmp_path / "ws", "import", str(path), "--config", f"x={given}").code == 0
     assert run(capsys, tmp_path / "ws", "show", "one", "--json").json["config"] == {"x": kept}
 
@@ -242,7 +242,7 @@ def test_configuration_is_read_as_json_where_it_is_json(
 def test_the_only_project_is_the_default_one(capsys: Capture, tmp_path: Path) -> None:
     for at, words in enumerate([("--project", "bot"), (), ("--project", "other"), ()]):
         path = tmp_path / f"run{at}.jsonl"
-        path.write_text(f'{{"question": "q{at}?"}}\n', encoding="utf-8")
+        path.write_text(f'{{"question": "q{at}?", "answer": "b"}}\n', encoding="utf-8")
         assert run(capsys, tmp_path / "ws", "import", str(path), *words).code == 0
     listed = run(capsys, tmp_path / "ws", "runs", "--json").json
     assert {one["name"]: one["project"] for one in listed} == {
@@ -255,7 +255,7 @@ def test_the_only_project_is_the_default_one(capsys: Capture, tmp_path: Path) ->
 
 def test_deleting_without_a_person_to_ask_needs_yes(capsys: Capture, tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
-    path.write_text('{"question": "a?"}\n', encoding="utf-8")
+    path.write_text('{"question": "a?", "answer": "b"}\n', encoding="utf-8")
     run(capsys, tmp_path / "ws", "import", str(path))
     answer = run(capsys, tmp_path / "ws", "delete", "one", "--json")
     assert answer.code == 2

@@ -173,13 +173,13 @@ def test_a_fault_of_ours_in_one_file_leaves_the_others(
     assert "Traceback" not in run(capsys, tmp_path / "ws", "import", "--dry-run", *paths).err
 
 
-def test_questions_alone_are_said_to_allow_no_measurement(capsys: Capture, tmp_path: Path) -> None:
+def test_questions_alone_are_no_run(capsys: Capture, tmp_path: Path) -> None:
     path = tmp_path / "asked.jsonl"
     path.write_text('{"question": "What is A?"}\n{"question": "What is B?"}\n')
     answer = run(capsys, tmp_path / "ws", "import", str(path))
-    assert answer.code == 0
-    assert "can be measured yet; `ragtriage show " in " ".join(answer.out.split())
-    assert "diagnose" not in answer.out
+    assert answer.code == 2
+    assert "no answer, no document and no score" in answer.err
+    assert run(capsys, tmp_path / "ws", "runs", "--json").json == []
 
 
 def test_a_damaged_ledger_lets_nothing_in_and_is_said_once(capsys: Capture, tmp_path: Path) -> None:

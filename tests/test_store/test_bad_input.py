@@ -11,7 +11,7 @@ import pytest
 from command_line import run
 
 Capture = pytest.CaptureFixture[str]
-GOOD = json.dumps({"question": "fine?"}).encode()
+GOOD = json.dumps({"question": "fine?", "answer": "fine"}).encode()
 
 
 def _lines(*lines: bytes) -> bytes:
