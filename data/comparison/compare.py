@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragtriage.data.comparison.answered import RefusalPairs, refusal_pairs, refusal_sentence
-from ragtriage.data.comparison.compared_metrics import by_words, higher_is_better, question_values
+from ragtriage.data.comparison.compared_metrics import (
+    by_words,
+    higher_is_better,
+    question_values,
+    rates_alike,
+)
 from ragtriage.data.comparison.guardrails import Loss, losses
 from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
 from ragtriage.data.comparison.question_changes import SliceChange, slice_changes
@@ -164,6 +169,8 @@ def metric_side(base: ScoredRun, other: ScoredRun, metric: str, matched: Questio
 def rate_side(base: Diagnosis, other: Diagnosis, matched: QuestionMatch) -> Side:
     """Compare two runs on their pass rates, corrected likewise; else by the labels that both sides share."""
     before, after = (question_values(each, GOOD_SHARE) for each in with_shared_labels(base, other))
+    if not rates_alike(base, other):
+        after = np.full_like(after, np.nan)
     side = paired_side(GOOD_SHARE, before, after, base.scored, matched)
     return _by_labels(side, (base.label_correction, other.label_correction), base.scored, matched)
 
@@ -268,13 +275,11 @@ def compare(
 
 
 def _retrieval_alone(base: Diagnosis, other: Diagnosis, base_name: str) -> str:
-    """Return that one run has no answers, so that the pass rates are two quantities; "" where both have."""
-    if bool(base.answers.n) == bool(other.answers.n):
+    """Return that one run has no answers, so that the pass rates are not compared; "" where both have."""
+    if rates_alike(base, other):
         return ""
     alone = "the other run" if base.answers.n else base_name
-    return (
-        f"Without answers the pass rate of {alone} is one of its retrieval alone: it says nothing of answers."
-    )
+    return f"The pass rates are not compared: {alone} has no answers, so its pass rate is of retrieval alone."
 
 
 def _corrected_alone(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[str]:

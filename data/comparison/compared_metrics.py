@@ -72,6 +72,11 @@ def question_values(diagnosis: Diagnosis, metric: str) -> FloatArray:
     return question_means(case_values(diagnosis, metric), diagnosis.scored.question)[0]
 
 
+def rates_alike(base: Diagnosis, other: Diagnosis) -> bool:
+    """Return whether two pass rates are one quantity: without answers it is a rate of retrieval alone."""
+    return bool(base.answers.n) == bool(other.answers.n)
+
+
 def in_family(metric: str, family: str) -> bool:
     """Return whether a metric belongs to a family.
 

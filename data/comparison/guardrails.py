@@ -112,7 +112,9 @@ def _values(side: Diagnosis, name: str) -> FloatArray | None:
     """(q,) the guardrail of each question of a run; None where it is not recorded."""
     if name == "errors":
         return unanswered(side.scored)
-    if name == "wrong refusals":
+    if name == WRONG_REFUSALS:
+        if not side.answers.n:  # what never answers never refuses
+            return None
         refused = side.refusals.wrong.astype(np.float64)
         return question_means(refused, side.scored.question)[0]
     values = question_values(side, GUARDRAILS[name])

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.comparison.compared_metrics import question_values
+from ragtriage.data.comparison.compared_metrics import question_values, rates_alike
 from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.comparison.question_match import first_rows, match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
@@ -160,6 +160,8 @@ def slice_changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
     Slices are properties of the questions: those that put a question elsewhere in the two runs, as the
     length of its answer does, are left out, and so are slices of fewer than FEWEST_PAIRS questions.
     """
+    if not rates_alike(base, other):
+        return []
     matched = match_questions(base.scored, other.scored)
     base, other = with_shared_labels(base, other)
     before = question_values(base, GOOD_SHARE)[matched.base]

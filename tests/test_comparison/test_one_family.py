@@ -11,8 +11,11 @@ from ragtriage.dashboard.pages.triage.run_tabs import compared_with_baseline
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.shell.session import View
-from ragtriage.data.comparison.compare import Comparison
+from ragtriage.data.comparison.compare import Comparison, compare
+from ragtriage.data.comparison.guardrails import guardrails
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.gates.wording import GOOD_SHARE
 
 PROJECTS = ("handbook", "clapnq", "musique", "memory", "iris")
 
@@ -59,3 +62,19 @@ def test_a_pair_has_one_family_and_one_set_of_numbers(
             assert numbers == pytest.approx(printed[name], nan_ok=True), f"{where}: {name}"
     told = command(capsys, demo.workspace.root, "compare", base.run_id, run.run_id).out
     assert page_headline(compared_versions(view, base)).statement in " ".join(told.split())
+
+
+def test_a_trial_without_answers_has_no_pass_rate_to_compare(demo: RunStore) -> None:
+    runs = {run.name: run for run in demo.runs("handbook")}
+    answers, trial = (
+        diagnose(demo.scored(runs[name]), DiagnosisSettings(), [])
+        for name in ("V3 strict prompt", "256 / 48 tokens")
+    )
+    comparison = compare(answers, trial, ["span_recall@5"])
+    rows = {row.metric: row for row in comparison.differences}
+    assert rows[GOOD_SHARE].difference.n_pairs == 0
+    assert rows["span_recall@5"].difference.n_pairs == 42
+    assert not comparison.slices
+    assert "The pass rates are not compared: the other run has no answers" in " ".join(comparison.warnings)
+    names = [each.name for each in guardrails(answers, trial, comparison.matched)]
+    assert "wrong refusals" not in names
