@@ -205,8 +205,8 @@ def slices_text(changes: Sequence[SliceChange]) -> str:
     """Return how many slices got better or worse beyond chance."""
     moved = [change for change in changes if change.verdict in ("better", "worse")]
     if not moved:
-        return f"None of {count(len(changes), 'slice')} moved beyond chance, corrected for testing them all"
-    return f"{count(len(moved), 'slice')} of {len(changes):,} moved beyond chance"
+        return f"None of {count(len(changes), 'slice')} changed beyond chance (corrected)"
+    return f"{count(len(moved), 'slice')} of {len(changes):,} changed beyond chance"
 
 
 def slice_title(change: SliceChange) -> str:

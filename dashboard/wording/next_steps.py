@@ -25,7 +25,7 @@ FINDINGS = {
     "error_answers": "Ask again what ended in an error",
     "same_answer": "Find out why different questions get the same answer",
     "echo": "Check the export: the column of the answers holds the questions",
-    "copied_references": "Compare the answers with references that were written apart from them",
+    "copied_references": "Check the references: they look copied from the answers",
     "other_language": "Tell the model which language to answer in",
     "asked_twice": "Give each question one id, and number its repeats",
     "uncited": "Ask for citations in a way that the model follows, and keep them in the export",

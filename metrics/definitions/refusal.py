@@ -149,7 +149,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="over_refusal",
         title="Over-refusal",
-        plain="answer in hand, refused",
+        plain="had the answer, refused",
         meaning="How often the system refuses although the answer was in its context: a generator error.",
         formula="on questions whose context held the gold, unless labelled other than answerable: 1 if "
         "refused, else 0",

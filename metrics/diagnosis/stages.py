@@ -126,8 +126,8 @@ STAGES = (
     ),
     FailureStage(
         "partial_gold",
-        "Partial gold",
-        "found in part only",
+        "Partly retrieved",
+        "partly retrieved",
         "Some of what the question needs is in the context, some is not.",
         "Retrieve more documents, split the question into hops, or look at chunk boundaries.",
         "retrieval",

@@ -161,7 +161,7 @@ def test_three_versions_side_by_side(site: Site) -> None:
     legend = site.page.locator(".rt-legend").first
     for name in ("crag", "hyde", "graphrag"):
         expect(legend).to_contain_text(name)
-    expect(site.page.locator(".rt-pair").first).to_contain_text("of their words", timeout=30_000)
+    expect(site.page.locator(".rt-pair").first).to_contain_text("of the words are shared", timeout=30_000)
     site.page.get_by_role("tab", name="Numbers").click()
     expect(site.page.get_by_test_id("stMain")).to_contain_text("primary: pass rate", timeout=30_000)
     site.page.get_by_role("tab", name="Flow of failure stages").click()

@@ -238,7 +238,7 @@ def test_the_command_compare_prints_guardrails_and_the_slices_that_moved(workspa
     assert "2.2 times slower (2.1 s to 4.7 s)" in printed
     assert guardrail_clauses(report.results) == guardrail_clauses(comparison.guardrails)
     assert printed.count("▼ worse") + printed.count("▲ better") == 5
-    assert "8 slices of 8 moved beyond chance.\n" in printed
+    assert "8 slices of 8 changed beyond chance.\n" in printed
     assert "\n3 more\n" in printed
     (answer,) = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)["comparisons"]
     assert len(answer["slices"]) == 8

@@ -91,7 +91,7 @@ def test_a_cell_opens_both_answers(demo: RunStore, monkeypatch: pytest.MonkeyPat
     pair = next(str(one.proto.body) for one in app.get("html") if "rt-pair" in str(one.proto.body))
     assert "<b>basic</b>" in pair
     assert "<b>hyde</b>" in pair
-    assert "of their words" in pair
+    assert "of the words are shared" in pair
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_answers_are_marked_only_where_they_share_a_quarter_of_their_words() -> 
     assert "<ins>grey</ins>" in near
     far = _pair("one two three four five", "six seven eight nine one")
     assert "<del>" not in far
-    assert "share 11 % of their words: too different for a word diff" in far
+    assert "too different to mark word by word: 11 % of the words are shared" in far
     assert "the answers are the same" in _pair("same", "same")
     assert "one answer is missing" in _pair("an answer", None)
     assert "&lt;i&gt;Why?" in near

@@ -193,8 +193,8 @@ def test_sentences_name_the_numbers(workspace: RunStore) -> None:
     base, worse, same, better = _versions(workspace)
     changes = {run.run_id: _change(workspace, base, run) for run in (worse, same, better)}
     head, worsened, improved, undecided = re.split("[:;] ", tally(changes))
-    assert "3 versions" in head
-    assert (worsened, improved) == ("1 got worse", "1 got better")
+    assert head == "**Faithfulness** of 3 versions after the baseline"
+    assert (worsened, improved) == ("1 worse", "1 better")
     assert undecided == "1 without a clear difference."
     assert tally({}) == ""
 
@@ -308,7 +308,7 @@ def test_sixty_versions(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) ->
     points = [trace for trace in _spec(at)["data"] if trace.get("customdata")]
     assert sum(len(trace["x"]) for trace in points) == 60
     assert len(at.dataframe[0].value) == 60
-    assert "Of 59 versions after the baseline" in page_text(at)
+    assert "of 59 versions after the baseline" in page_text(at)
 
 
 def test_a_label_or_another_metric_computes_little_anew(
@@ -336,9 +336,7 @@ def test_the_baseline_stays_when_more_versions_come_than_a_chart_holds(
     assert at.caption[0].value.startswith(
         "Marks: against the baseline, V000, the oldest version with this metric"
     )
-    told = (
-        "Of the 60 newest versions after the baseline (106 versions before them not compared): 60 got worse"
-    )
+    told = "of the 60 newest versions after the baseline (106 versions before them not compared): 60 worse"
     assert told in page_text(at)
     table = at.dataframe[0].value
     assert len(table) == 61

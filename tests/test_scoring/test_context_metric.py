@@ -61,7 +61,7 @@ def test_each_question_is_rated_by_what_it_records(workspace: RunStore, capsys: 
     assert answer["signal"] in answer["context_metrics"]
     assert answer["partial_gold"] == {"hop 2 missed": 1}
     text = run(capsys, workspace.workspace.root, "diagnose", "run").out
-    assert "Partial gold, by cause: hop 2 missed: 1." in " ".join(text.split())
+    assert "Partly retrieved, by cause: hop 2 missed: 1." in " ".join(text.split())
 
 
 def test_a_two_hop_set_passes_by_all_hops_and_says_which_hop_is_missed(demo: RunStore) -> None:

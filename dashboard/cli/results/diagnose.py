@@ -126,7 +126,7 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         stages = stage_table(diagnosis, findings).only(*STAGE_COLUMNS)
         total = f"Every bad case belongs to the first stage whose rule it meets; they sum to {bad:,}."
         parts = gold_part_text(diagnosis)
-        lacking = f"\nPartial gold, by cause: {parts}." if parts else ""
+        lacking = f"\nPartly retrieved, by cause: {parts}." if parts else ""
         sections += [
             f"{row_table(stages.rows)}\n{total}{lacking}",
             wrapped(fix_first_sentence(diagnosis, findings)),

@@ -10,7 +10,14 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.version_lines import TrendMark, trend_lines
-from ragtriage.dashboard.shell.components import current_theme, draw, export_menu, facts, show_table
+from ragtriage.dashboard.shell.components import (
+    current_theme,
+    draw,
+    export_menu,
+    facts,
+    metric_title,
+    show_table,
+)
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection, go_to_page, keep
 from ragtriage.dashboard.wording.comparisons import outcome_label, paired_method_text
@@ -51,8 +58,8 @@ MOST_NAMED = 3
 
 
 _COUNTED: Mapping[Outcome, str] = {
-    "worse": "got worse",
-    "better": "got better",
+    "worse": "worse",
+    "better": "better",
     "no worse": f"no worse (margin {MARGIN:g})",
     "equal": "equal",
     "cannot tell": "without a clear difference",
@@ -68,14 +75,16 @@ def tally(changes: Mapping[str, Change], left_out: int = 0) -> str:
         changes: run id -> its difference to the baseline.
         left_out: older versions that are neither drawn nor compared.
     """
-    outcomes = [change.row.verdict for change in changes.values() if change.row.difference.n_pairs]
-    if not outcomes:
+    rows = [change.row for change in changes.values() if change.row.difference.n_pairs]
+    if not rows:
         return ""
+    outcomes = [row.verdict for row in rows]
     numbers = {outcome: outcomes.count(outcome) for outcome in _COUNTED}
     counts = "; ".join(f"{n:,} {_COUNTED[key]}" for key, n in numbers.items() if n or key == "worse")
     newest = f"the {len(outcomes):,} newest versions" if left_out else count(len(outcomes), "version")
     rest = f" ({count(left_out, 'version')} before them not compared)" if left_out else ""
-    return f"Of {newest} after the baseline{rest}: {counts}."
+    metric = metric_title(rows[0].metric) or "(unnamed)"
+    return f"**{markdown_text(metric)}** of {newest} after the baseline{rest}: {counts}."
 
 
 def comparability_warnings(changes: Mapping[str, Change], labels: Mapping[str, str]) -> list[str]:

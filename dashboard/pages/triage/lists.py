@@ -312,9 +312,9 @@ def _change_row(comparison: Comparison, change: MetricDifference) -> ChangeRow:
 def _change_foot(comparison: Comparison, report: GateReport | None) -> str:
     """Return how many metrics did not move beyond chance, and how many questions pass again."""
     compared = [change for change in comparison.differences if change.difference.n_pairs]
-    unclear = sum(change.verdict == "cannot tell" for change in compared)
+    moved = sum(change.verdict in ("better", "worse") for change in compared)
     n = {change.difference.n_pairs for change in compared}
-    foot = [f"{unclear:,} of {count(len(compared), 'metric')} could be chance (corrected)"]
+    foot = [f"{moved:,} of {count(len(compared), 'metric')} changed beyond chance (corrected)"]
     foot += [f"n = {count(next(iter(n)), 'question')}"] if len(n) == 1 else []
     foot += ["means over the pairs that both runs scored"] if compared else []
     if report is not None and report.baseline.run is not None:

@@ -90,8 +90,8 @@ def _answers(
         return (
             before,
             after,
-        ), f"the answers share {percent(share)} of their words: too different for a word diff"
-    note = f"the answers share {percent(share)} of their words: struck through = dropped, underlined = added"
+        ), f"too different to mark word by word: {percent(share)} of the words are shared"
+    note = f"struck through = dropped, underlined = added; {percent(share)} of the words are shared"
     return diff_html(before, after), note
 
 
