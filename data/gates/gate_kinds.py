@@ -36,11 +36,22 @@ from ragtriage.metrics.gates.gates import (
     unmeasured,
 )
 from ragtriage.metrics.gates.wording import GOOD_SHARE
-from ragtriage.metrics.metric_registry import REGISTRY, bounds_of, declared, is_share, known_name, ordered
+from ragtriage.metrics.metric_registry import (
+    REGISTRY,
+    bounds_of,
+    declared,
+    is_share,
+    known_name,
+    ordered,
+    title_of,
+)
+from ragtriage.metrics.number_text import number
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 from ragtriage.metrics.statistics.distributions import quantile_interval
 from ragtriage.metrics.statistics.intervals import METHODS, Interval, interval, question_means
 from ragtriage.metrics.statistics.max_t import FamilyTest
+
+RECALL_OF_GOLD = ("recall", "all_hops_recall", "span_recall")
 
 
 def judge_mean_gate(
@@ -68,7 +79,8 @@ def judge_mean_gate(
     summaries = summarise(scored, [gate.metric], keep) if keep is not None or summary is None else summary
     metric_summary = summaries.get(gate.metric)
     if metric_summary is None:
-        return unmeasured(gate, metric_lacking(scored, gate.metric), n_total=len(scored.question_ids))
+        lacking = _recall_by_gold(gate, run) or metric_lacking(scored, gate.metric)
+        return unmeasured(gate, lacking, n_total=len(scored.question_ids))
     if not metric_summary.n_scored:
         n = len(scored.question_ids)
         reason = "its one question has no value" if n == 1 else f"none of {n:,} questions has a value"
@@ -98,6 +110,15 @@ def label_correction_text(n_labels: int, method: str, raw: float) -> str:
     name = "PPI" if method == "ppi" else method
     beside = f", raw {raw:.2f}" if np.isfinite(raw) else ""
     return f"corrected by {n_labels} labels drawn at random ({name}){beside}"
+
+
+def _recall_by_gold(gate: Gate, run: Diagnosis) -> str:
+    """Return the recall of a run's gold documents where a gate asks for that of claims; "" without any."""
+    name = run.context_metric or ""
+    if gate.metric != "context_recall" or name.partition("@")[0] not in RECALL_OF_GOLD:
+        return ""
+    mean = float(np.nanmean(question_means(run.scored.values(name), run.scored.question)[0]))
+    return f"it needs claims of the reference ({title_of(name)} by the gold: {number(mean)})"
 
 
 def metric_lacking(scored: ScoredRun, metric: str) -> str:

@@ -169,6 +169,19 @@ def test_a_ranking_that_moves_alone_is_said_beside_the_verdict(workspace: RunSto
     assert "The ranking got worse (nDCG@5 1.00 to 0.50)" in report_headline(worse).text
 
 
+def test_a_gate_on_claims_names_the_recall_that_gold_gives(workspace: RunStore) -> None:
+    samples = _samples(1800)
+    for at, sample in enumerate(samples):
+        del sample["scores"]["context_recall"]
+        sample["retrieved"] = [{"id": f"{at}a" if at % 4 else "else"}, {"id": f"{at}b"}]
+        sample["relevant"] = [{"id": f"{at}a", "grade": 1}]
+    report = _report(workspace, samples, samples[:60])
+    (result,) = [each for each in report.results if each.gate.metric == "context_recall"]
+    assert result.sentence == (
+        "Context recall: not measured; it needs claims of the reference (Recall@10 by the gold: 0.75)."
+    )
+
+
 def test_a_language_that_is_lost_is_the_first_sentence_whatever_the_mean(workspace: RunStore) -> None:
     before = _samples(1800, failing=55)
     after = _samples(1800, failing=0)
