@@ -64,7 +64,8 @@ def rows_of_results(rows: Iterable[object], errors: ValidationErrors) -> list[An
         if isinstance(row, Mapping):
             texts = {key: structured_text(row[key]) for key in ANSWERS if key in row and key in value}
             value = {**value} | {key: text for key, text in texts.items() if text is not row[key]}
-        if unread := next((item for item in _values(row) if _is_unread(item)), None):
+        parts = row.values() if isinstance(row, Mapping) else (row,)
+        if unread := next(filter(_is_unread, parts), None):
             what = f"found {type(unread).__name__}, a stream that was not read"
             errors.add(number, "answer", what, ANSWER_ACCEPTED)
         record = record_of_result(value)
@@ -74,10 +75,6 @@ def rows_of_results(rows: Iterable[object], errors: ValidationErrors) -> list[An
             errors.add(number, "question", f"{given} (with {names})", QUESTION_ACCEPTED)
         found.append(record)
     return found
-
-
-def _values(row: object) -> Iterable[object]:
-    return row.values() if isinstance(row, Mapping) else (row,)
 
 
 def _is_unread(value: object) -> bool:

@@ -73,7 +73,8 @@ def _lifted(table: Table, overrides: Mapping[str, str]) -> tuple[Table, Proposed
     paths = _paths(rows)
     of_mapping = [path for path in overrides if path in paths and path not in table.columns]
     fields = _fields_of(paths)
-    outer = guessed([column for column in head_columns(table) if not _is_nested(column)])
+    flat = (c for c in head_columns(table) if not c.values or not all(isinstance(v, dict) for v in c.values))
+    outer = guessed([*flat])
     telling = {field for field in fields.values() if field in TELLING or field.startswith("scores.")}
     if not (telling and telling - set(outer.values())) and not of_mapping:
         return table, {}
@@ -91,10 +92,6 @@ def _lifted(table: Table, overrides: Mapping[str, str]) -> tuple[Table, Proposed
         path: (field, why) for path in lifted if (field := fields.get(path, "")) and field not in taken
     }
     return changed(table, change, columns, ""), proposed
-
-
-def _is_nested(column: HeadColumn) -> bool:
-    return bool(column.values) and all(isinstance(value, dict) for value in column.values)
 
 
 def _paths(rows: Sequence[Row]) -> dict[str, list[object]]:

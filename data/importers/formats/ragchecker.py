@@ -15,17 +15,11 @@ from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 LABELS = ("Entailment", "Neutral", "Contradiction")
 METRICS = {
-    "precision": "answer_precision",
-    "recall": "answer_recall",
-    "f1": "answer_f1",
+    **{name: f"answer_{name}" for name in ("precision", "recall", "f1")},
     "claim_recall": "context_recall",
     "context_precision": "chunk_precision",
-    "context_utilization": "context_utilization",
     "noise_sensitivity_in_relevant": "noise_sensitivity_relevant",
     "noise_sensitivity_in_irrelevant": "noise_sensitivity_irrelevant",
-    "hallucination": "hallucination",
-    "self_knowledge": "self_knowledge",
-    "faithfulness": "faithfulness",
 }
 NAMES = {
     "query_id": "question_id",

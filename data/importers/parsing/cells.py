@@ -23,16 +23,9 @@ FAILED_WORDS = {"", "nan", "null", "none", "n/a", "na", "-"}
 VERDICTS = {"true": True, "false": False, "yes": True, "no": False}
 FLAGS = {**VERDICTS, "1": True, "0": False}
 ANSWERABLE = {
-    "yes": "yes",
-    "true": "yes",
-    "1": "yes",
-    "answerable": "yes",
-    "partial": "partial",
-    "partially_answerable": "partial",
-    "no": "no",
-    "false": "no",
-    "0": "no",
-    "unanswerable": "no",
+    **dict.fromkeys(("yes", "true", "1", "answerable"), "yes"),
+    **dict.fromkeys(("partial", "partially_answerable"), "partial"),
+    **dict.fromkeys(("no", "false", "0", "unanswerable"), "no"),
     "conversational": "conversational",
 }
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "text")
@@ -317,10 +310,6 @@ def _turn(item: object) -> object:
     return {"role": ROLES.get(str(role), role), "text": text}
 
 
-def _identifier(value: object) -> object:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else value
-
-
 def _flag(value: object) -> object:
     if isinstance(value, str):
         return FLAGS.get(value.strip().lower(), value)
@@ -342,7 +331,10 @@ READERS: dict[str, Callable[[object], Any]] = {
     **dict.fromkeys(STRUCTURED, _structured),
     **dict.fromkeys(NUMBERS, _number),
     **dict.fromkeys(("search_query", "prompt"), _text),
-    **dict.fromkeys(("question_id", "conversation_id"), _identifier),
+    **dict.fromkeys(
+        ("question_id", "conversation_id"),
+        lambda value: str(int(value)) if isinstance(value, float) and value.is_integer() else value,
+    ),
     **dict.fromkeys(("retrieved", "candidates"), _documents),
     **dict.fromkeys(("retrieved_scores", "relevant_texts"), _listed),
     "retrieved_ids": _ids,

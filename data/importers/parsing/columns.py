@@ -404,13 +404,10 @@ def _guess_metrics(
         asked_for = key in declared and mostly
         asked_for |= routed and column.numeric == 1.0 and is_route_quality(column.name)
         if (is_known and mostly) or after or is_share or asked_for or is_given(column):
-            field = next(name for n in range(1, len(columns) + 2) if (name := _numbered(key, n)) not in taken)
+            numbered = (f"scores.{key}_{n}" for n in range(2, len(columns) + 2))
+            field = next(name for name in (f"scores.{key}", *numbered) if name not in taken)
             fields[column.name] = field
             taken.add(field)
-
-
-def _numbered(key: str, repeat: int) -> str:
-    return f"scores.{key}" if repeat == 1 else f"scores.{key}_{repeat}"
 
 
 def _is_tag(column: HeadColumn) -> bool:

@@ -23,14 +23,10 @@ TEXT = re.compile(
 NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 NAME = re.compile(r"[A-Za-z_][\w.]*")
 NAMES = {
-    "None": None,
-    "null": None,
-    "True": True,
-    "true": True,
-    "False": False,
-    "false": False,
-    "nan": math.nan,
-    "NaN": math.nan,
+    **dict.fromkeys(("None", "null")),
+    **dict.fromkeys(("True", "true"), True),
+    **dict.fromkeys(("False", "false"), False),
+    **dict.fromkeys(("nan", "NaN"), math.nan),
     "inf": math.inf,
 }
 BEFORE_TEXT = frozenset("'\"rRuUbB")
