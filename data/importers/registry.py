@@ -33,9 +33,9 @@ class Format:
     importers: Mapping[str, Mapping[str, Any]]  # key -> facts, in the order in which they are asked
     written_by: str = ""  # of all that do not say it themselves
 
-    def fits(self, peek: Peek) -> bool:
-        """Return whether a file may be one of theirs, by the names in it."""
-        signs, names = self.signs.lower().split(), peek.names
+    def fits(self, names: frozenset[str], peek: Peek) -> bool:
+        """Return whether a file with these names may be one of theirs."""
+        signs = self.signs.lower().split()
         patterns = [sign for sign in signs if "*" in sign or "?" in sign]
         signed = not names.isdisjoint(signs) or any(
             fnmatchcase(name, pattern) for pattern in patterns for name in names
@@ -83,9 +83,10 @@ def loaded(formats: Iterable[Format]) -> Iterator[Importer]:
 
 def candidates(peek: Peek) -> Iterator[Importer]:
     """Yield the importers that may read a file, by the names in it; no other module is loaded."""
-    yield from loaded(entry for entry in (*TOOLS, *QUESTION_FILES) if entry.fits(peek))
+    names = peek.names
+    yield from loaded(entry for entry in (*TOOLS, *QUESTION_FILES) if entry.fits(names, peek))
     yield from _plugins()[0]
-    yield from loaded(entry for entry in GENERAL if entry.fits(peek))
+    yield from loaded(entry for entry in GENERAL if entry.fits(names, peek))
 
 
 @cache
