@@ -135,7 +135,7 @@ def test_limits_can_be_lifted(
     monkeypatch.setenv(NO_LIMITS, "0")
     monkeypatch.setattr("ragtriage.data.importers.parsing.input_file.Limits", partial(Limits, samples=5))
     file = tmp_path / "r.jsonl"
-    file.write_text("\n".join(map(json.dumps, _rows(6))), encoding="utf-8")
+    file.write_text("\n".join(json.dumps({**row, "answer": "a"}) for row in _rows(6)), encoding="utf-8")
     refused = run(capsys, workspace.workspace.root, "import", str(file))
     assert refused.code == 2
     assert "holds more than 5 samples" in refused.err

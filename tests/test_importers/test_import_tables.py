@@ -274,7 +274,7 @@ def test_names_and_options_make_the_run() -> None:
 
 
 def test_qrels_are_joined_by_question_id() -> None:
-    content = b'{"question_id": "1", "question": "a"}\n{"question_id": "2", "question": "b"}\n'
+    content = b'{"question_id": "1", "question": "a", "answer": "x"}\n{"question_id": "2", "question": "b"}\n'
     qrels = InputFile.from_bytes("q.tsv", b"query-id\tcorpus-id\tscore\n1\td1\t2\n1\td2\t0\n")
     ((first, second),) = records(content, "r.jsonl", qrels=qrels).values()
     assert first["relevant"] == [{"id": "d1", "grade": 2.0}, {"id": "d2", "grade": 0.0}]

@@ -404,8 +404,8 @@ def _guess_metrics(
         asked_for = key in declared and mostly
         asked_for |= routed and column.numeric == 1.0 and is_route_quality(column.name)
         if (is_known and mostly) or after or is_share or asked_for or is_given(column):
-            numbered = (f"scores.{key}_{n}" for n in range(2, len(columns) + 2))
-            field = next(name for name in (f"scores.{key}", *numbered) if name not in taken)
+            names = (f"scores.{key}_{n}" if n > 1 else f"scores.{key}" for n in range(1, len(columns) + 2))
+            field = next(name for name in names if name not in taken)
             fields[column.name] = field
             taken.add(field)
 
