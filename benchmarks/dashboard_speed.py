@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ragtriage.dashboard.shell.selection import Selection
 
 APP = (
-    Path(str(find_spec("dashboard").submodule_search_locations[0])) / "app.py"
+    Path(str(find_spec("ragtriage.dashboard").submodule_search_locations[0])) / "pages" / "app.py"
 )  # of the tree that is measured
 RERUNS = 11  # the first of them is not counted
 WAIT_MS = 300_000
