@@ -150,7 +150,7 @@ def example_section(page: str, begin: Callable[[], object] | None = None, headin
         heading: above the form.
     """
     example = EXAMPLES[page]
-    sides = st.grid(2, min_column_width=400, gap="large")
+    sides = st.grid(2, min_column_width=350, gap="large")
     with sides.container(border=True, gap="xsmall"):
         st.caption(f"Example, from another project: {markdown_text(example.project)}")
         st.markdown(f"**{example.statement}**")

@@ -25,7 +25,7 @@ if not summaries:
 changes = changes_since(view)
 base_name = view.labels[view.baseline.run_id] if changes and view.baseline is not None else ""
 open_page(checks_headline(name, summaries, changes, base_name), meta=run_facts(view))
-sides = st.grid(2, min_column_width=400, gap="medium")
+sides = st.grid(2, min_column_width=350, gap="medium")
 with sides.container(gap="xsmall"):
     suite = suite_list(summaries, changes, base_name)
     what_follows(suite, changes.get(suite.key), base_name)

@@ -42,7 +42,7 @@ open_page(
         f"{arms_done} · {experiment.created_at:%Y-%m-%d}",
     ],
 )
-sides = st.grid(2, min_column_width=400, gap="medium")
+sides = st.grid(2, min_column_width=350, gap="medium")
 with sides.container(gap="xsmall"):
     experiment_list(listed, summaries, experiment)
     what_follows(summaries, experiment)
