@@ -122,7 +122,11 @@ def test_low_ratings_on_a_scale_of_ones_own_are_said(workspace: RunStore, measur
     report = _report(workspace, samples, None)
     said = "20 of 80 answers are rated 3 or lower (rating, 1 to 7)"
     headline = report_headline(report)
-    assert headline.detail.startswith(f"{said}. ") if measured else headline.statement == f"V2: {said}"
+    assert (
+        headline.detail.startswith(f"{said}. ")
+        if measured
+        else headline.statement == f"V2: no verdict; {said}"
+    )
     assert "effort" not in headline.text, "4 of 80 are few"
     faults = {fault.key: (fault.n, fault.of) for fault in report.conclusion().faults}
     assert faults["low rating"] == (20, 80)

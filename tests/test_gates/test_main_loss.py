@@ -41,7 +41,8 @@ def _diagnosed(store: RunStore, samples: list[dict[str, Any]]) -> tuple[Diagnosi
     run = api.add_run(samples, "run", "shop", str(store.workspace.root))
     report = api.gate(run.run_id, workspace=str(store.workspace.root))
     diagnosis = api.diagnosis_of(store, run, DiagnosisSettings())
-    said = report_headline(report).text.removeprefix("run: ").removeprefix("do not ship. ")
+    said = report_headline(report).text.removeprefix("run: ")
+    said = said.removeprefix("do not ship. ").removeprefix("no verdict; ")
     return diagnosis, said, report.conclusion().next_steps
 
 

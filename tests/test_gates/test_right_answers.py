@@ -246,7 +246,7 @@ def test_right_refusals_and_wordy_answers_stand_for_nothing(workspace: RunStore)
     ]
     report = gate(add_run(wordy, "wordy", "shop", root).run_id, workspace=root)
     assert report.conclusion().state == "cannot_tell"
-    assert report_headline(report).statement == "wordy: 60 of 60 answers say more than asked"
+    assert report_headline(report).statement == "wordy: no verdict; 60 of 60 answers say more than asked"
 
 
 def _with_languages(good_of_40: int) -> list[dict[str, Any]]:
