@@ -62,7 +62,7 @@ def test_answers_and_references_alone_are_measured_by_their_words(workspace: Run
     )
     assert "refused a question that has an answer" in stage_evidence(found, {"row": 8})
     headline = diagnosis_headline("run", found, ())
-    assert headline.statement == "run: no verdict; 3 of 9 answers do not match the reference, 1 refused"
+    assert headline.statement == "run: 3 of 9 answers do not match the reference, 1 refused"
     assert "at which stage" in headline.detail
     sample = {"row": 6}
     assert stage_evidence(found, sample).endswith("estimated from its words")
