@@ -75,9 +75,10 @@ def evaluated_metrics(scored: ScoredRun, ratings: HumanRatings) -> list[Evaluate
             metrics.append(EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED))
     usual = {name: position for position, name in enumerate(_USUAL)}
 
-    def distance(metric: EvaluatedMetric) -> tuple[bool, bool, int]:
+    def distance(metric: EvaluatedMetric) -> tuple[bool, bool, bool, int]:
         position = usual.get(metric.metric, len(usual))
-        return metric.metric != ratings.metric, metric.source != Source.JUDGED, position
+        unusual = position == len(usual)
+        return metric.metric != ratings.metric, unusual, metric.source != Source.JUDGED, position
 
     return sorted(metrics, key=distance)
 
@@ -142,6 +143,13 @@ def oriented(evaluated: EvaluatedMetric, values: FloatArray) -> FloatArray:
     metric = declared(evaluated.metric)
     shares = on_scale(values, scale)
     return 1.0 - shares if metric is not None and metric.higher_is_better is False else shares
+
+
+def direction_of(ratings: HumanRatings, metric: EvaluatedMetric) -> float:
+    """Return -1 where a high value of one is a low value of the other, else 1."""
+    ends = oriented(metric, np.array([0.0, 1.0]))
+    falls = bool(np.isfinite(ends).all() and ends[1] < ends[0])
+    return -1.0 if falls != ratings.lower_is_better else 1.0
 
 
 Thresholds = tuple[float, float]  # of the human ratings and of the metric, as shares of their scales
@@ -244,7 +252,7 @@ def calibrate(
 ) -> Calibration:
     """Measure how far a metric agrees with human ratings; see `binary_labels_of` for the thresholds."""
     labels = binary_labels_of(scored, ratings, evaluated, thresholds)
-    spearman = _rank_correlation(scored, ratings, labels)
+    spearman = _rank_correlation(scored, ratings, labels, evaluated)
     if not labels.comparable.any():
         return Calibration(labels, None, spearman, (), np.zeros(0, dtype=np.int64))
     pair = labels.metric_yes[labels.paired], labels.human_yes[labels.paired]
@@ -254,15 +262,19 @@ def calibrate(
     return Calibration(labels, confusion(*pair), spearman, rates, rows)
 
 
-def _rank_correlation(scored: ScoredRun, ratings: HumanRatings, labels: BinaryLabels) -> Agreement:
+def _rank_correlation(
+    scored: ScoredRun, ratings: HumanRatings, labels: BinaryLabels, evaluated: EvaluatedMetric
+) -> Agreement:
+    """Correlate what is better by the metric with what is better by people."""
     paired, clusters = labels.paired, scored.clusters[scored.question]
-    return agreement(labels.metric_values[paired], ratings.values[paired], clusters[paired])[0]
+    values = direction_of(ratings, evaluated) * labels.metric_values[paired]
+    return agreement(values, ratings.values[paired], clusters[paired])[0]
 
 
 def ranking(scored: ScoredRun, ratings: HumanRatings) -> list[tuple[EvaluatedMetric, Agreement]]:
     """Return the rank correlation of every metric with the ratings, strongest first, undefined ones last."""
     correlations = [
-        (metric, _rank_correlation(scored, ratings, binary_labels_of(scored, ratings, metric)))
+        (metric, _rank_correlation(scored, ratings, binary_labels_of(scored, ratings, metric), metric))
         for metric in evaluated_metrics(scored, ratings)
     ]
     return sorted(correlations, key=lambda pair: np.nan_to_num(-abs(pair[1].value), nan=1.0))

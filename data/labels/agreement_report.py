@@ -15,6 +15,7 @@ from ragtriage.data.labels.agreement import (
     Thresholds,
     alpha_of,
     binary_labels_of,
+    direction_of,
     evaluated_metrics,
     oriented,
 )
@@ -263,7 +264,7 @@ def _row(
         statistics += class_agreement(by_metric, by_human, many, clusters[paired])
         table = tuple(map(tuple, contingency(by_human, by_metric, many).tolist()))
     single, _, _ = annotator_values(scored, store.ledger, ratings.key)
-    signed = values * _direction(ratings, metric)
+    signed = values * direction_of(ratings, metric)
     ceilings = {
         name: annotator_ceiling(single, signed, clusters, statistic)
         for name, statistic in CORRELATIONS.items()
@@ -287,13 +288,6 @@ def _human_shares(ratings: HumanRatings) -> FloatArray:
     low, high = ratings.scale
     shares = (ratings.values - low) / (high - low if high > low else 1.0)
     return np.asarray(1.0 - shares if ratings.lower_is_better else shares)
-
-
-def _direction(ratings: HumanRatings, metric: EvaluatedMetric) -> float:
-    """Return -1 where a high value of one is a low value of the other, else 1."""
-    ends = oriented(metric, np.array([0.0, 1.0]))
-    falls = bool(np.isfinite(ends).all() and ends[1] < ends[0])
-    return -1.0 if falls != ratings.lower_is_better else 1.0
 
 
 def annotator_rows(store: RunStore, run: Run, dimensions: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -407,7 +401,7 @@ def _question_differences(
     by_question: list[dict[str, FloatArray]] = []
     for scored, ratings in zip(runs, human, strict=True):
         labels = binary_labels_of(scored, ratings, metric)
-        values = labels.metric_values * _direction(ratings, metric)
+        values = labels.metric_values * direction_of(ratings, metric)
         pairs = np.stack([values, ratings.values], axis=1)[labels.paired]
         codes = scored.question[labels.paired]
         by_question.append(

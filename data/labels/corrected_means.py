@@ -30,6 +30,12 @@ ADVISED_LABELS = (150, 300)  # ARES (Saad-Falcon et al. 2024) uses 150 and more
 MOST_ESTIMATED = 5000  # samples whose texts are read when the metric is lexical groundedness
 
 
+def advised_labels(n: int) -> str:
+    """Return how many of n cases to label, in words."""
+    fewest, most = ADVISED_LABELS
+    return f"all {n:,} cases" if n <= fewest else f"{fewest} to {most} cases drawn at random"
+
+
 @dataclass(frozen=True)
 class PpiEstimate:
     """The mean of a rating dimension over a run, by prediction-powered inference."""
@@ -126,6 +132,6 @@ def _mean(row: MetricAgreement, estimate: PpiEstimate, ppi: PpiMean, raw: Interv
         "without_metric": estimate.unjudged,
         "unrated": estimate.unrated,
         "note": ""
-        if ppi.n_labelled >= fewest
-        else f"{ppi.n_labelled} labels; {fewest} to {ADVISED_LABELS[1]} are advised",
+        if ppi.n_labelled >= fewest or not ppi.n_unlabelled
+        else f"{ppi.n_labelled} labels; advised: {advised_labels(ppi.n_labelled + ppi.n_unlabelled)}",
     }

@@ -36,7 +36,7 @@ _USUAL = (
     "answer_relevancy",
     "completeness",
 )  # of those in the file, listed first
-DEGREES = ("high", "low")  # for a value on either side of its threshold
+DEGREES = ("good", "bad")  # for a value on either side of its threshold, by what is better
 MOST_LEVELS = 10  # more distinct values than this are compared as an interval scale
 
 

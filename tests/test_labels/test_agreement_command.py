@@ -235,7 +235,7 @@ def test_words_ids_and_pass_are_read_from_a_table(tmp_path: Path, capsys: pytest
     assert answer["labels"]["dimensions"] == {"pass": 12, "context_relevance": 12}
     mean = next(one for one in answer["means"] if one["dimension"] == "pass")
     assert mean["labels_alone"]["mean"] == 0.5
-    assert mean["note"] == "12 labels; 150 to 300 are advised"
+    assert mean["note"] == ""
 
 
 def test_labels_that_no_metric_can_be_compared_with_are_stored_and_said_to_be(

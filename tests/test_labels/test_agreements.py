@@ -99,7 +99,7 @@ def test_every_cell_has_a_mark_that_selects_its_cases(workspace: RunStore) -> No
     ]
     assert rows == [[0, 1], [2, 3], [4], [5]]
     assert np.flatnonzero(cohort_rows(scored, disagreement_cohort(HUMAN, IMPORTED))).tolist() == [2, 3, 4]
-    title = "human label of Faithfulness: high, and Faithfulness (imported) is low"
+    title = "human label of Faithfulness: good, and Faithfulness (imported) is bad"
     assert cohort_title(confusion_cohort("yes-no", HUMAN, IMPORTED)) == title
 
 
@@ -147,7 +147,7 @@ def test_lower_is_better_turns_round_and_a_metric_without_a_scale_has_no_verdict
     scored = _table(workspace, records)
     turned = calibrate(scored, _people(workspace, scored), EvaluatedMetric("hallucination", Source.IMPORTED))
     assert turned.confusion is not None
-    assert (turned.confusion.accuracy, turned.spearman.value) == (1.0, -1.0)
+    assert (turned.confusion.accuracy, turned.spearman.value) == (1.0, 1.0)
     bare = calibrate(scored, _people(workspace, scored), EvaluatedMetric("length", Source.IMPORTED))
     assert (bare.confusion, bare.rates, len(bare.rows)) == (None, (), 0)
     assert bare.spearman.value == 1.0

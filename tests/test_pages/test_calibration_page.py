@@ -109,7 +109,7 @@ def test_without_people_it_says_what_to_do(
     _loaded(workspace, 3)
     app = _open(script, workspace, monkeypatch)
     assert "No case of this run has a human label" in _words(app)
-    assert "150 to 300 labels" in _words(app)
+    assert "Label all 3 cases" in _words(app)
     app.button(key="calibration_label").click().run()
     assert app.session_state["selection"].queue == 0
     assert "of 3" in _words(app), "the cases are listed"
@@ -127,7 +127,7 @@ def test_mtrag_shows_agreement_of_every_metric(
         "alpha **0.49** [0.34, 0.62]",
         "7 annotators",
         "Not measured",
-        "150 to 300",
+        "Label 150 to 300 cases drawn at random",
     ):
         assert told in words
     matrix, dots = _figures(app)
@@ -155,7 +155,7 @@ def test_pickers_and_cut_offs_live_in_the_selection(
     app.slider(key="pick_human_threshold").set_value(0.75).run()
     chosen = app.session_state["selection"]
     assert (chosen.evaluated, chosen.human_threshold) == ("rouge_l:imported", 0.75)
-    assert "human high from 0.75" in _words(app)
+    assert "human good from 0.75" in _words(app)
     app.selectbox(key="pick_dimension").select("imported:unanswerable").run()
     assert app.session_state["selection"].evaluated == ""
     assert "Refused (estimated)" in _figures(app)[0]["layout"]["xaxis"]["title"]["text"]
@@ -181,7 +181,7 @@ def test_labels_drawn_at_random_correct_the_mean(
     assert f"{labels} questions labelled at random" in words
     assert "3 cases labelled while browsing left out" in words
     assert ("fewer than 50" in "".join(str(one.value) for one in app.warning)) == few
-    assert "150 to 300" in words
+    assert "abel all 80 cases" in words
 
 
 def test_what_could_not_be_rated_is_said_and_titles_stay_text(

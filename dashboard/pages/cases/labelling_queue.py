@@ -23,7 +23,7 @@ from ragtriage.dashboard.shell.user import attempt, current_user, may_write
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, row_of
-from ragtriage.data.labels.corrected_means import ADVISED_LABELS
+from ragtriage.data.labels.corrected_means import advised_labels
 from ragtriage.data.labels.failure_taxonomy import mark_reviewed
 from ragtriage.data.labels.ratings import (
     PASS,
@@ -121,7 +121,7 @@ def _start_form(view: View, scored: ScoredRun) -> None:
         st.caption(
             "Cases come in random order and without their scores, so labels are an unbiased sample of the "
             f"{count(scored.n, 'case')}, which can correct the mean of a judge. "
-            f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are advised."
+            f"Advised: {advised_labels(scored.n)}."
         )
         if "queue_name" not in st.session_state:
             st.session_state["queue_name"] = current_user()

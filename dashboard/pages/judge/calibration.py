@@ -37,7 +37,13 @@ from ragtriage.data.labels.agreement import (
     ranking,
 )
 from ragtriage.data.labels.agreement_report import MetricAgreement, agreement_rows
-from ragtriage.data.labels.corrected_means import ADVISED_LABELS, FEW_LABELS, PpiEstimate, ppi_estimate
+from ragtriage.data.labels.corrected_means import (
+    ADVISED_LABELS,
+    FEW_LABELS,
+    PpiEstimate,
+    advised_labels,
+    ppi_estimate,
+)
 from ragtriage.data.labels.human_ratings import (
     DEGREES,
     UNANSWERABLE,
@@ -55,7 +61,6 @@ from ragtriage.metrics.schema.scores import Source
 from ragtriage.metrics.statistics.agreement import Agreement
 from ragtriage.metrics.statistics.intervals import METHODS
 
-ADVICE = f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels drawn at random are advised"
 _COMPARED = {"nominal": "same or not", "ordinal": "by their order", "interval": "by their distance"}
 _dimensions = kept(rated_dimensions)
 _ratings = kept(human_ratings)
@@ -96,8 +101,8 @@ def calibration_section(view: View) -> None:
     if not dimensions:
         st.info(
             "No case of this run has a human label, and no human score came with its file. Label "
-            f"cases at random on the Cases page: {ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are "
-            "advised, and with them this page shows how far each metric can be trusted."
+            f"{advised_labels(scored.n)} on the Cases page: this page then shows how far each metric can be "
+            "trusted."
         )
         if may_write() and st.button("Label cases at random", key="calibration_label"):
             open_cases()
@@ -107,10 +112,10 @@ def calibration_section(view: View) -> None:
         ratings = _ratings(scored, ledger, dimension)
         metric = _metric_picker(_metrics(scored, ledger, dimension))
         with st.popover("Thresholds"):
-            st.caption("Where high begins, as a share of each scale.")
+            st.caption("Where good begins, as a share of each scale.")
             if not ratings.binary:
-                slide("Human threshold", "human_threshold", "At or above it, a human rating counts as high.")
-            slide("Metric threshold", "metric_threshold", "At or above it, the metric counts as high.")
+                slide("Human threshold", "human_threshold", "At or above it, a human rating counts as good.")
+            slide("Metric threshold", "metric_threshold", "At or above it, the metric counts as good.")
         thresholds = current_selection().human_threshold, current_selection().metric_threshold
     if metric is None:
         st.info("No metric of this run has a value for the labelled cases. Judge the run first.")
@@ -126,7 +131,7 @@ def calibration_section(view: View) -> None:
     st.markdown("**The mean if everything were labelled**")
     estimate = None if metric is None else _estimate(scored, ledger, dimension, metric, thresholds)
     if metric is None or estimate is None or estimate.ppi is None:
-        _no_random_labels(ratings, estimate)
+        _no_random_labels(ratings, estimate, scored.n)
     else:
         _draw_estimate(estimate, metric, ratings, thresholds)
 
@@ -152,11 +157,11 @@ def _agreement(
     without = f" ({', '.join(missing)} by the metric)" if missing else ""
     rows = (calibration.spearman, *calibration.rates)
     methods = dict.fromkeys(METHODS[row.method] for row in rows if row.method in METHODS)
-    metric_high = f"metric high from {thresholds[1]:.2f}"
+    metric_good = f"metric good from {thresholds[1]:.2f}"
     facts(
         f"n = {int(calibration.labels.paired.sum()):,} of {count(ratings.n, 'labelled case')}{without}",
         ratings.how,
-        metric_high if ratings.binary else f"human high from {thresholds[0]:.2f}, {metric_high} of the scale",
+        metric_good if ratings.binary else f"human good from {thresholds[0]:.2f}, {metric_good} of the scale",
         f"95 %: {', '.join(methods)}" if methods else "",
     )
     if calibration.confusion is None:
@@ -235,7 +240,7 @@ def _annotator_agreement(ratings: HumanRatings, alpha: Alpha) -> None:
     )
 
 
-def _no_random_labels(ratings: HumanRatings, estimate: PpiEstimate | None) -> None:
+def _no_random_labels(ratings: HumanRatings, estimate: PpiEstimate | None, n: int) -> None:
     """Write why there is no corrected mean, and offer to label at random."""
     browsed = ratings.n if estimate is None else estimate.browsed
     why = "there is none"
@@ -249,7 +254,8 @@ def _no_random_labels(ratings: HumanRatings, estimate: PpiEstimate | None) -> No
     if estimate is not None and estimate.unrated:
         left_out = f" {_unrated(estimate)}.{left_out}"
     st.caption(
-        f"Not measured: it needs labels drawn at random on the Cases page, and {why}.{left_out} {ADVICE}."
+        f"Not measured: it needs labels drawn at random on the Cases page, and {why}.{left_out} "
+        f"Label {advised_labels(n)}."
     )
     if may_write() and st.button("Label cases at random", key="calibration_draw"):
         open_cases()
@@ -265,7 +271,7 @@ def _draw_estimate(
     if ppi.n_labelled < FEW_LABELS:
         st.warning(
             f"{count(ppi.n_labelled, 'label')} drawn at random: fewer than {FEW_LABELS}, so the corrected "
-            f"mean is uncertain; {ADVICE}."
+            f"mean is uncertain; label {advised_labels(ppi.n_labelled + ppi.n_unlabelled)}."
         )
     samples, labels = ppi.n_labelled + ppi.n_unlabelled, ppi.classical
     own = "the metric alone" if estimate.same_dimension else "the metric alone, another dimension"
@@ -286,7 +292,9 @@ def _draw_estimate(
         f"{count(unjudged, 'labelled case')} without a value of the metric left out" if unjudged else "",
         _unrated(estimate),
         "prediction-powered inference, normal interval over questions or conversations, not clipped",
-        ADVICE if FEW_LABELS <= ppi.n_labelled < ADVISED_LABELS[0] else "",
+        f"label {advised_labels(samples)}"
+        if ppi.n_unlabelled and FEW_LABELS <= ppi.n_labelled < ADVISED_LABELS[0]
+        else "",
     )
     title, dimension = markdown_text(metric.title), markdown_text(ratings.title)
     if ratings.binary:
