@@ -19,7 +19,7 @@ from ragtriage.data.comparison.compared_metrics import (
 )
 from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.comparison.question_changes import slice_mask
-from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
+from ragtriage.data.comparison.question_match import QuestionMatch, first_rows, match_questions
 from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate
 from ragtriage.data.errors import DataError
@@ -200,7 +200,19 @@ def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResu
     if not n_scored:
         return unmeasured(gate, f"none of its checks on {n_total:,} questions has a verdict", 0, n_total)
     binary = bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())
-    return of_interval(gate, interval(shares, scored.clusters, n_total, binary), "computed")
+    result = of_interval(gate, interval(shares, scored.clusters, n_total, binary), "computed")
+    if result.verdict == "PASS" and (differ := _n_different(scored, np.isfinite(shares))) < gate.fewest:
+        reason = f"only {differ:,} of its {n_scored:,} questions differ, and it needs {gate.fewest:,}"
+        return unmeasured(gate, reason, n_scored, n_total)
+    return result
+
+
+def _n_different(scored: ScoredRun, chosen: BoolArray) -> int:
+    """Return how many of the chosen questions, (q,), have a text of their own."""
+    texts = scored.auxiliary_table("texts")
+    if texts is None:
+        return int(chosen.sum())
+    return len(np.unique(texts["asked"].to_numpy()[first_rows(scored)[chosen]]))
 
 
 def _shares(scored: ScoredRun, name: str, keep: BoolArray | None) -> tuple[FloatArray, int]:
