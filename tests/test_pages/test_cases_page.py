@@ -132,6 +132,14 @@ def test_chips_count_what_the_other_filters_keep(
     assert headline(app) == "V1: 1 of 6 cases shown, all bad"
 
 
+def test_no_filtered_list_says_that_none_is_bad(
+    workspace: RunStore, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch, cohort="answer:contradicted")
+    offered = [option.content for chips in app.get("button_group") for option in chips.proto.options]
+    assert not [text for text in offered if text.startswith("Bad")], "the run has four bad cases"
+
+
 def test_kinds_of_answers_are_offered_with_their_number_and_none_contradicted_where_claims_were_checked(
     demo: RunStore,
 ) -> None:

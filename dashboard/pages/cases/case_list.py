@@ -221,16 +221,22 @@ def filter_bar(diagnosis: Diagnosis, candidates: IntArray) -> None:
 
 
 def _state_chips(diagnosis: Diagnosis, candidates: IntArray) -> None:
-    """Draw a chip for all bad cases, for each failure stage that has some, and for the good ones."""
+    """Draw a chip for all bad cases, for each failure stage that has some, and for the good ones.
+
+    That none is bad is a result of the whole run alone.
+    """
     bad = diagnosis.bad.bad[candidates]
     good = int((diagnosis.measured[candidates] & ~bad).sum())
     stages = stage_counts(diagnosis, candidates)
     chosen = current_selection()
     if chosen.stage:
         stages.setdefault(chosen.stage, 0)
-    chips = {"bad": f"Bad {int(bad.sum()):,}"}
+    whole = len(candidates) == diagnosis.scored.n
+    chips = {"bad": f"Bad {int(bad.sum()):,}"} if whole or bad.any() or chosen.bad == "yes" else {}
     chips |= {key: f"{short_name(STAGES[stage_code(key)])} {n:,}" for key, n in stages.items()}
     chips |= {"good": f"Good {good:,}"} if good or chosen.bad == "no" else {}
+    if not chips:
+        return
     show_in("state_chips", chosen.stage or {"yes": "bad", "no": "good"}.get(chosen.bad))
     st.pills(
         "State of the cases",
