@@ -29,10 +29,10 @@ from ragtriage.metrics.statistics.intervals import METHODS, Interval
 from ragtriage.metrics.statistics.prevalence import EvaluatorAccuracy
 
 _AGREEMENTS = {
-    "spearman": ("Spearman's rank correlation", "same order of cases: 1"),
-    "true_positive_rate": ("True positive rate", "human label {yes}: metric high"),
-    "true_negative_rate": ("True negative rate", "human label {no}: metric low"),
-    "kappa": ("Cohen's kappa", "perfect agreement: 1, as by chance: 0"),
+    "spearman": ("Spearman's rank correlation", "1: both order the cases alike"),
+    "true_positive_rate": ("True positive rate", "human label {yes}: metric good"),
+    "true_negative_rate": ("True negative rate", "human label {no}: metric bad"),
+    "kappa": ("Cohen's kappa", "1: perfect agreement, 0: as by chance"),
     "accuracy": ("Accuracy", "same side of both thresholds"),
 }
 
