@@ -64,7 +64,7 @@ def _scores(folder: Path) -> dict[str, str]:
     return {name: repr(table) for name, table in tables.items()}  # nan equals nan as text
 
 
-def _same_as_stored(store: RunStore, run_id: str, tmp_path: Path) -> None:
+def _assert_as_stored(store: RunStore, run_id: str, tmp_path: Path) -> None:
     """Compare the scores with those that the stored run is given when they are deleted."""
     run = store.workspace.read_run(run_id)
     folder = ensure_scored(store.workspace, run)
@@ -90,7 +90,7 @@ def test_scores_made_while_reading_are_those_of_the_stored_run(
                 _imported(workspace, _records(n))
             return
         run_id = _imported(workspace, _records(n))
-    _same_as_stored(workspace, run_id, tmp_path)
+    _assert_as_stored(workspace, run_id, tmp_path)
     assert {path.name for path in workspace.workspace.runs_folder.iterdir()} == {run_id}
 
 
@@ -104,7 +104,7 @@ def test_scores_made_while_reading_are_those_of_the_stored_run(
 def test_what_later_samples_tell_of_the_run_holds_for_all(
     workspace: RunStore, records: dict[str, int], tmp_path: Path
 ) -> None:
-    _same_as_stored(workspace, _imported(workspace, _records(**records)), tmp_path)
+    _assert_as_stored(workspace, _imported(workspace, _records(**records)), tmp_path)
 
 
 def test_workers_score_while_samples_are_read(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_a_killed_worker_leaves_its_batches_to_the_import(
     monkeypatch.setattr(worker, "start_worker", start)
     run_id = _imported(workspace, killing())
     assert len(workers) == 2
-    _same_as_stored(workspace, run_id, tmp_path)
+    _assert_as_stored(workspace, run_id, tmp_path)
 
 
 def test_a_fault_at_the_end_leaves_nothing_and_ends_the_workers(

@@ -55,7 +55,7 @@ def run_id(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> str:
     return run.run_id
 
 
-def _same(left: ScoredChunk, right: ScoredChunk) -> None:
+def _assert_same(left: ScoredChunk, right: ScoredChunk) -> None:
     assert left.n == right.n
     assert left.missing == right.missing
     assert left.blocks.keys() == right.blocks.keys()
@@ -94,7 +94,7 @@ def test_workers_give_what_one_process_gives(
     monkeypatch.setattr(worker, "start_worker", _started(dies=breaks))  # its batches are left to this process
     shared = list(scored_batches(workspace.workspace, run_id, ScoreOptions(), 2))
     for left, right in zip(alone, shared, strict=True):
-        _same(left, right)
+        _assert_same(left, right)
 
 
 def test_scores_that_are_kept_in_files_are_written_as_those_in_memory(
@@ -190,4 +190,4 @@ def test_a_score_without_a_reason_goes_from_process_to_process() -> None:
         np.full(2, Source.IMPORTED, dtype=np.int8),
     )
     chunk = ScoredChunk(2, {("bleu", Source.IMPORTED): scores}, {}, {}, {})
-    _same(chunk, from_table(to_table(chunk)))
+    _assert_same(chunk, from_table(to_table(chunk)))
