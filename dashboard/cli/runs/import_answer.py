@@ -46,13 +46,7 @@ def answer_lines(
     notes = _note_lines(
         (entry.run.run_id, [note for note in entry.run.notes if note not in always]) for entry in imported
     )
-    shown = [  # "scale" is said in the first line
-        finding
-        for finding in findings
-        if explain
-        or finding["rule"] == "mixed_scales"
-        or (finding["severity"] == "error" and finding["rule"] != "scale")
-    ]
+    shown = [finding for finding in findings if explain or _is_told(finding)]
     questions = _note_lines((entry.run.run_id, _questions(store, entry.run)) for entry in imported)
     read = 0 if explain else len(notes) - len(questions)
     unseen = [finding["severity"] for finding in findings if finding not in shown]
@@ -91,6 +85,12 @@ def answer_lines(
         *(_not_computable_lines(store, imported) if explain else ()),
         *([_next_step(store, imported)] if imported else []),
     ]
+
+
+def _is_told(finding: Mapping[str, Any]) -> bool:
+    """Return whether a finding is shown unasked; one on a scale is said in the first line."""
+    wrong = finding["severity"] == "error" and finding["rule"] != "scale"
+    return bool(wrong or finding["rule"] == "mixed_scales")
 
 
 def _column_lines(mapping: Sequence[MappedColumn], explain: bool) -> list[str]:
