@@ -422,12 +422,6 @@ def _missing(answers: CheckedAnswers | None) -> str:
     return f"{answers.missing:,} of {of} ended in an error or without an answer"
 
 
-def with_doubts(headline: Headline, doubts: Sequence[str]) -> Headline:
-    """Return the headline of a comparison with the doubts on the verdict of the same pair of runs."""
-    others = [clause for clause in doubts if clause not in headline.doubt]
-    return replace(headline, doubt="; ".join(filter(None, [headline.doubt, _doubt(others)])))
-
-
 def _doubt(doubts: Sequence[str]) -> str:
     more = f"; and {len(doubts) - MOST_DOUBTS} more" if len(doubts) > MOST_DOUBTS else ""
     return f"{'; '.join(doubts[:MOST_DOUBTS])}{more}"

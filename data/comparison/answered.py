@@ -1,4 +1,4 @@
-"""How many questions of its test set a run answered: a mean over few of them does not equal one over all."""
+"""What runs answered: how many of the questions, as a mean over few is none over all, and whether alike."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.stored_file import reading
+from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import signed
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import question_means
-from ragtriage.metrics.statistics.paired import PairedDifference, paired
+from ragtriage.metrics.statistics.paired import MARGIN, PairedDifference, paired
+
+FEWEST_SHARED = 10  # questions
+SAME_ANSWERS = 0.95  # share of the shared questions from which on the two runs answer alike
 
 
 @dataclass(frozen=True)
@@ -173,10 +179,36 @@ def refusal_sentence(pairs: RefusalPairs, base_name: str = "the baseline") -> st
         f"{title[:1].upper()}{title[1:]} compares {pairs.n_pairs:,} pairs of answers: {pairs.n_one_side:,} "
         f"shared {dropped} dropped because one run refused{rightly}. With wrong refusals counted as 0: "
         f"{pairs.base:.3f} in {base_name}, {pairs.other:.3f} in the other run, "
-        f"{_signed(change.difference)} [{_signed(change.low)}, {_signed(change.high)}] (unadjusted) over "
-        f"{change.n_pairs:,} questions."
+        f"{signed(change.difference, 3)} [{signed(change.low, 3)}, {signed(change.high, 3)}] (unadjusted) "
+        f"over {change.n_pairs:,} questions."
     )
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
+def judged_otherwise(base: Diagnosis, run: Diagnosis, shared: QuestionMatch) -> list[str]:
+    """Return the clause that the same answers to the same contexts have other scores; else nothing.
+
+    What moved then is whoever scored, and not the system.
+    """
+    sides = (base.scored, shared.base), (run.scored, shared.other)
+    rows = [np.unique(scored.question, return_index=True)[1][at] for scored, at in sides]
+    texts = [scored.auxiliary_table("texts") for scored, _ in sides]
+    if len(shared.base) < FEWEST_SHARED or any(table is None for table in texts):
+        return []
+    said = [np.asarray(table["said"].to_numpy())[at] for table, at in zip(texts, rows, strict=True)]
+    answered = said[0] == said[1]
+    if answered.mean() < SAME_ANSWERS:
+        return []
+    for metric in ("faithfulness", "answer_relevancy", *CORRECTNESS):
+        values = [scored.values(metric)[at] for (scored, _), at in zip(sides, rows, strict=True)]
+        moved = values[1] - values[0]
+        known = answered & np.isfinite(moved)
+        if known.sum() < FEWEST_SHARED or abs(moved[known].mean()) < MARGIN:
+            continue
+        read = [
+            [sample["retrieved"] for sample in scored.samples.read(at[known].tolist(), ["retrieved"])]
+            for (scored, _), at in zip(sides, rows, strict=True)
+        ]
+        if read[0] == read[1]:
+            same = f"{int(answered.sum()):,} of {len(answered):,} shared questions have the same answer"
+            return [f"{same}, yet {metric.replace('_', ' ')} moved by {signed(moved[known].mean())}"]
+    return []

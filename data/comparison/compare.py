@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragtriage.data.comparison.answered import RefusalPairs, refusal_pairs, refusal_sentence
+from ragtriage.data.comparison.answered import RefusalPairs, judged_otherwise, refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compared_metrics import (
     by_words,
     higher_is_better,
@@ -237,6 +237,7 @@ def compare(
     asked = asked_by_pair(base, other, matched)
     sentences = asked[0].sentence(base_name), asked[1].sentence("the other run")
     warnings += filter(None, [*sentences, left_out, _retrieval_alone(base, other, base_name)])
+    warnings += [f"{clause}." for clause in judged_otherwise(base, other, matched)]
     warnings += _corrected_alone(base.scored, other.scored, [side.metric for side in family])
     warnings += _doubted_judges(base, base_name, family) + _doubted_judges(other, "the other run", family)
     if primary not in [side.metric for side in family]:

@@ -27,18 +27,16 @@ from ragtriage.metrics.gates.gates import (
 )
 from ragtriage.metrics.gates.wording import GOOD_SHARE, subject_of
 from ragtriage.metrics.metric_registry import declared
-from ragtriage.metrics.number_text import percent, signed
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.sanity.documents import off_scale
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.distributions import regularised_beta
 from ragtriage.metrics.statistics.intervals import interval, question_means
-from ragtriage.metrics.statistics.paired import MARGIN
 from ragtriage.metrics.statistics.ppi import CorrectedMean, corrected_share
 
 RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers are wrong")
-FEWEST_CITING, FEWEST_SHARED = 10, 10  # answers with a citation; shared questions
-SAME_ANSWERS = 0.95  # share of the shared questions from which on the two runs answer alike
+FEWEST_CITING = 10  # answers with a citation
 FEWEST_READ = 5  # cases that people read
 SCORES_ERR = 0.25  # share of what scores call right that people may call bad
 FEW_RIGHT = 0.75  # share of right answers that is not few, where no gate of its own says how many must be
@@ -173,36 +171,6 @@ def wrong_citations(run: Diagnosis) -> list[str]:
         for each in shares
         if each.key == "supported" and each.value.mean is not None and each.value.high < 0.5
     ]
-
-
-def judged_otherwise(run: Diagnosis, base: Diagnosis, shared: QuestionMatch) -> list[str]:
-    """Return the clause that the same answers to the same contexts have other scores; else nothing.
-
-    What moved then is whoever scored, and not the system.
-    """
-    sides = (base.scored, shared.base), (run.scored, shared.other)
-    rows = [np.unique(scored.question, return_index=True)[1][at] for scored, at in sides]
-    texts = [scored.auxiliary_table("texts") for scored, _ in sides]
-    if len(shared.base) < FEWEST_SHARED or any(table is None for table in texts):
-        return []
-    said = [np.asarray(table["said"].to_numpy())[at] for table, at in zip(texts, rows, strict=True)]
-    answered = said[0] == said[1]
-    if answered.mean() < SAME_ANSWERS:
-        return []
-    for metric in ("faithfulness", "answer_relevancy", *CORRECTNESS):
-        values = [scored.values(metric)[at] for (scored, _), at in zip(sides, rows, strict=True)]
-        moved = values[1] - values[0]
-        known = answered & np.isfinite(moved)
-        if known.sum() < FEWEST_SHARED or abs(moved[known].mean()) < MARGIN:
-            continue
-        read = [
-            [sample["retrieved"] for sample in scored.samples.read(at[known].tolist(), ["retrieved"])]
-            for (scored, _), at in zip(sides, rows, strict=True)
-        ]
-        if read[0] == read[1]:
-            same = f"{int(answered.sum()):,} of {len(answered):,} shared questions have the same answer"
-            return [f"{same}, yet {metric.replace('_', ' ')} moved by {signed(moved[known].mean())}"]
-    return []
 
 
 def quality_holds(results: Iterable[GateResult], run: Diagnosis) -> bool:

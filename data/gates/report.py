@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ragtriage.data.comparison.answered import refusal_pairs, refusal_sentence
+from ragtriage.data.comparison.answered import judged_otherwise, refusal_pairs, refusal_sentence
 from ragtriage.data.comparison.compared_metrics import primary_metric
 from ragtriage.data.comparison.guardrails import (
     Loss,
@@ -48,7 +48,6 @@ from ragtriage.data.gates.built_in import (
     judge_halves,
     judge_questions,
     judge_secrets,
-    judged_otherwise,
     mixed_questions,
     quality_holds,
     stand_in,
@@ -374,7 +373,7 @@ def _compared(
             *filter(None, [left_out_labels(base, run)]),
             *_refused_in_one_run(base, run, shared, report.results),
         ),
-        reasons=(*filter(None, [mixed]), *judged_otherwise(run, base, shared), *report.reasons),
+        reasons=(*filter(None, [mixed]), *judged_otherwise(base, run, shared), *report.reasons),
         mixed=shared if mixed else None,
         losses=losses(base, run, slice_changes(base, run)),
         ranking=ranking_change(base, run, shared),

@@ -88,7 +88,8 @@ def test_each_later_version_is_compared_with_the_baseline_by_itself(workspace: R
         beyond = row.low >= 0 or row.high <= 0
         assert beyond == (row.adjusted_p < 0.05), "interval and verdict agree"
     assert found[worse.run_id].difference.difference == pytest.approx(-0.3)
-    assert _change(workspace, base, worse).warnings == ()
+    (warning,) = _change(workspace, base, worse).warnings
+    assert warning == "12 of 12 shared questions have the same answer, yet faithfulness moved by −0.30."
 
 
 def test_other_ground_is_told(workspace: RunStore) -> None:
@@ -251,7 +252,9 @@ def test_two_versions_and_no_baseline_set(workspace: RunStore, monkeypatch: pyte
     assert table["Shared"].tolist() == ["12", "–"]
 
 
-def test_what_triage_doubts_is_doubted_here_too(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_scores_for_the_same_answers_are_doubted_as_on_triage(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _add(workspace, "old", [0.70 - at / 1000 for at in range(40)], 0)
     _add(workspace, "new", [0.99 - at / 1000 for at in range(40)], 1)
     at = _open(workspace, monkeypatch, metric="faithfulness")

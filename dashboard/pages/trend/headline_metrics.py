@@ -12,17 +12,13 @@ from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.version_lines import small_trend
 from ragtriage.dashboard.headlines.compare import pair_headline
 from ragtriage.dashboard.headlines.trend import TrendFacts
-from ragtriage.dashboard.headlines.triage import with_doubts
 from ragtriage.dashboard.pages.trend.versions import Trend, compared_with, levels_of
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, current_theme, draw, metric_title
-from ragtriage.dashboard.shell.gate_reports import gate_report
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.trend import Versions, later_than
-from ragtriage.data.errors import DataError
-from ragtriage.data.gates.baseline import NAMED_NOTE, Baseline
 from ragtriage.data.store.workspace import Run
 
 MOST_SMALL = 6
@@ -58,9 +54,7 @@ def trend_facts(view: View, trend: Trend, compared: NewestComparison | None) -> 
             (run.name, base.name) if run.name != base.name else (view.labels[run.run_id], compared.base_name)
         )
         sides = [(side.name, view.diagnosis(side), view.findings(side)) for side in (run, base)]
-        report = gate_report(view, run, Baseline(base, NAMED_NOTE))
-        doubts = () if isinstance(report, DataError) else report.conclusion().doubts
-        pair = with_doubts(pair_headline(comparison, names, sides), doubts)
+        pair = pair_headline(comparison, names, sides)
     return TrendFacts(len(trend.versions.runs), trend.measured, trend.metric, pair)
 
 
