@@ -28,7 +28,7 @@ AT_FIRST, AT_ONCE = 0.7, 0.5  # seconds that a visit, and a step beside it, read
 PAUSE = 1.0  # seconds between these steps
 _READ = "runs_read"  # ids that were read beside the page, in the session state
 MOST_LISTED = 200
-LIST_HEIGHT = 330
+LIST_HEIGHT, ROWS_IN_SIGHT = 330, 8
 OWN, ALL, WARNED, UNRATED = "this project", "all", "warnings", "no pass rate"
 BASELINES = "baselines"
 MOST_NAMED = 8
@@ -188,7 +188,7 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
         styled,
         key=key,
         hide_index=True,
-        height=LIST_HEIGHT,
+        height="content" if len(listed) <= ROWS_IN_SIGHT else LIST_HEIGHT,
         on_select=lambda: _choose_cell(listed, key),
         selection_mode=["multi-row", "single-cell"],
         column_config={
