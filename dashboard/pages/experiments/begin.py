@@ -60,7 +60,7 @@ def begin_form(view: View) -> None:
             st.selectbox("System", systems, key="experiment_system")
             if ADDRESS in systems:
                 st.text_input(
-                    "Address of your system",
+                    "Address, for a system of your own",
                     key="experiment_address",
                     placeholder="http://localhost:8000/ask",
                 )

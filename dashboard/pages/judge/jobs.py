@@ -118,7 +118,7 @@ def judge_form(view: View) -> None:
                 "answer in view.",
             )
             again = st.multiselect(
-                "Judge again", AGAIN, key="judge_again", placeholder="answers that failed", width=260
+                "Judge again", AGAIN, key="judge_again", placeholder="answers whose judging failed", width=260
             )
         planned = st.form_submit_button("Show the plan")
     chosen = Chosen(
