@@ -13,7 +13,7 @@ from places import DOCS, REPOSITORY
 ROOMS = "|".join(
     sorted(path.name for path in REPOSITORY.iterdir() if path.is_dir() and path.name[0] not in "._")
 )
-EXAMPLE = re.compile(r"\b(?:hello|tone|capitals)\b")  # the files that CONTRIBUTING lets a reader add
+EXAMPLE = re.compile(r"\b(?:hello|tone|capitals|acme)\b")  # the files that CONTRIBUTING lets a reader add
 A_PATH = re.compile(rf"(?:{ROOMS})/[\w./-]+")
 
 
