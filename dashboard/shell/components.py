@@ -17,7 +17,7 @@ from ragtriage.dashboard.charts.tokens import Theme
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.triage import reported_means_headline
 from ragtriage.dashboard.present.page_html.blocks import Tile, band, style_sheet, tile
-from ragtriage.dashboard.shell.session import ONE_STEP, View, keep, open_store
+from ragtriage.dashboard.shell.session import View, keep, open_store
 from ragtriage.dashboard.tables.project import config_table
 from ragtriage.dashboard.tables.run import reported_means_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
@@ -65,23 +65,19 @@ def open_page(headline: Headline, meta: Sequence[str] = ()) -> None:
     draw_html(
         band(headline, meta),
         BAND_HEIGHT + LINE_HEIGHT * (lines - 1) + (DOUBT_HEIGHT if headline.doubt else 0),
-        ONE_STEP,
     )
 
 
-def draw_html(body: Markup, least_height: int, script: str = "") -> None:
+def draw_html(body: Markup, least_height: int) -> None:
     """Draw HTML in a place that has its least height before the browser has loaded what draws HTML.
 
     Args:
         body: rendered by a template.
         least_height: pixels; more than the HTML needs leaves a gap below it.
-        script: of this code alone, which runs beside it; "" for none.
     """
     with st.container(horizontal=True, gap=None, wrap=False):
-        with st.container(width=1, gap=None):
+        with st.container(width=1):
             st.space(least_height)
-            if script:
-                st.html(script, unsafe_allow_javascript=True)
         st.html(Markup('<div class="rt-flush">{}</div>').format(body))
 
 

@@ -112,24 +112,6 @@ def save_selection(shown: View | None = None, since: str = "") -> None:
     st.session_state[_WRITTEN] = params
 
 
-# Streamlit adds a step to the browser's history for the address of a page, and another when the run and the
-# baseline that are shown are written into it: Back would need two presses.
-ONE_STEP = """<script>
-if (!window.oneStep) {
-  window.oneStep = true;
-  const push = history.pushState, pinned = ["project", "run", "baseline", "before", "since"];
-  history.pushState = function(state, title, url) {
-    const to = new URL(url, location.href), now = new URLSearchParams(location.search);
-    const kept = [...now].every(([name, value]) => to.searchParams.get(name) === value);
-    const added = [...to.searchParams.keys()].filter(name => !now.has(name));
-    const completes = !now.size || !to.search || kept && added.every(name => pinned.includes(name));
-    const same = to.pathname === location.pathname && completes;
-    return (same ? history.replaceState : push).call(history, state, title, url);
-  };
-}
-</script>"""
-
-
 def pin_run(run: Run) -> None:
     """Make the run that is shown the chosen one, so that neither a new run nor a link shows another."""
     if current_selection().run != run.run_id:
@@ -325,7 +307,7 @@ def go_to_page(page: str, **chosen: Any) -> None:
     selection = current_selection().with_(**{"tab": "", **chosen})
     st.session_state[_SELECTION] = selection
     st.session_state[_CHANGED] = True
-    st.switch_page(f"{page}/{page}.py")
+    st.switch_page(f"{page}/{page}.py", query_params=selection.to_params())
 
 
 LONGEST = 60  # characters of a name from the URL that the warning repeats

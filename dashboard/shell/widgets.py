@@ -65,7 +65,7 @@ def draw_tabs(tabs: Mapping[str, tuple[str, Callable[[], object]]], key: str, us
     labels = {word: label for word, (label, _) in tabs.items()}
     usual = usual or next(iter(labels))
     address, drawn_for = current_selection().tab, f"{key}_address"
-    relabelled = st.session_state.get(key) not in labels.values()  # or drawn anew, on the way back
+    relabelled = st.session_state.get(key, labels[usual]) not in labels.values()
     if relabelled or st.session_state.get(drawn_for, "") != address:
         st.session_state[key] = labels.get(address, labels[usual])
     st.session_state[drawn_for] = address
