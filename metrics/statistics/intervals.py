@@ -72,7 +72,9 @@ class ClusteredValues:
     error: float  # cluster-robust standard error of the mean; 0 where the cluster means do not vary
     bounds: tuple[float, float]
     zero_one: bool
-    plain: bool  # every cluster is one question
+    plain: (
+        bool  # every cluster counts as one pass or fail: one question, or as many copies of one as the others
+    )
 
     @property
     def is_bounded(self) -> bool:
@@ -113,7 +115,8 @@ def intervals(
 ) -> list[Interval]:
     """Return the means of M metrics with 95 % intervals.
 
-    - "wilson": plain pass rates (binary, every value 0 or 1, every cluster one question) from 10 questions.
+    - "wilson": plain pass rates (binary, every value 0 or 1, every cluster one question, or equally many
+      copies of one) from 10 questions.
     - "exact": Clopper-Pearson with one trial per cluster, for values of only 0 and 1 in a metric bounded by 0
       and 1, with fewer than 10 clusters or no variance.
     - "dirichlet": other metrics with two bounds, below 2,000 clusters; see
@@ -268,7 +271,7 @@ def clustered(values: FloatArray, codes: IntArray, bounds: tuple[float, float]) 
     limits = min(bounds[0], float(values[0])), max(bounds[1], float(values[-1]))
     mean = float(np.clip(values.mean(), values[0], values[-1]))
     zero_one = bounds == (0.0, 1.0) and bool(np.all((values == 0) | (values == 1)))
-    plain = len(counts) == len(values)
+    plain = bool((counts == counts[0]).all() and ((sums == 0) | (sums == counts)).all())
     return ClusteredValues(sums, counts, mean, _error(sums, counts, mean), limits, zero_one, plain)
 
 
