@@ -23,7 +23,6 @@ from ragtriage.dashboard.shell.session import (
     View,
     current_selection,
     end_presentation,
-    is_presenting,
     keep,
     open_store,
     pin_run,
@@ -53,14 +52,14 @@ def _page(name: str, icon: str, hidden: bool) -> StreamlitPage:
     )
 
 
-presenting = is_presenting()
 st.set_page_config(
     page_title="ragtriage",
     page_icon=str(STATIC / "mark.svg"),
     layout="wide",
-    initial_sidebar_state="collapsed" if presenting else SIDEBAR_WIDTH,  # else an empty one is shown at first
+    initial_sidebar_state=SIDEBAR_WIDTH,
 )
 draw_style_sheet()
+presenting = bool(current_selection().slide)
 empty = empty_pages()
 pages = {
     heading: [_page(name, icon, name in empty) for name, icon in rows] for heading, rows in PAGES.items()

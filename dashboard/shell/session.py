@@ -65,11 +65,6 @@ def keep(**changes: Any) -> None:
     st.session_state[_CHANGED] = True
 
 
-def is_presenting() -> bool:
-    """Return whether a slide is presented: by the selection, before which a link says so."""
-    return bool(current_selection().slide if _PAGE in st.session_state else st.query_params.get("slide"))
-
-
 def end_presentation() -> None:
     """Run the page again with its navigation instead of a slide; for the main script, not for callbacks."""
     keep(slide=0)
