@@ -447,3 +447,15 @@ def test_the_newest_version_is_judged_as_on_compare(demo: RunStore, monkeypatch:
         heads.append(html_text(app).split(" questions")[0])
     assert headline(app).startswith("V4 rerank beats V1 baseline: pass rate +25 points")
     assert heads[0].split("Doubted")[0] == heads[1].split("Doubted")[0]
+
+
+def test_what_changed_since_the_last_release_is_said(
+    demo: RunStore, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.query_params["project"] = "handbook"
+    app.switch_page("trend/trend.py").run()
+    assert "Since release 1.2**: V4 rerank beats V3 strict prompt: pass rate +27 points." in page_text(app)
+    _versions(workspace)
+    assert "Since release" not in page_text(_open(workspace, monkeypatch, metric="faithfulness"))

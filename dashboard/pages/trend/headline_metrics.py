@@ -19,6 +19,7 @@ from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.comparison.compare import Comparison
 from ragtriage.data.comparison.trend import Versions, later_than
+from ragtriage.data.store.versions import releases_of
 from ragtriage.data.store.workspace import Run
 
 MOST_SMALL = 6
@@ -56,6 +57,23 @@ def trend_facts(view: View, trend: Trend, compared: NewestComparison | None) -> 
         sides = [(side.name, view.diagnosis(side), view.findings(side)) for side in (run, base)]
         pair = pair_headline(comparison, names, sides)
     return TrendFacts(len(trend.versions.runs), trend.measured, trend.metric, pair)
+
+
+def since_release(view: View, trend: Trend, compared: NewestComparison | None) -> str:
+    """Return what changed since the last release, where that is later than the baseline; else ""."""
+    releases = releases_of(view.store.ledger, view.project)
+    if compared is None or trend.baseline is None:
+        return ""
+    later = later_than(trend.versions.runs, trend.baseline)
+    released = [run for run in later[: later.index(compared.run)] if run.run_id in releases]
+    if not released:
+        return ""
+    base = released[-1]
+    sides = [(side.name, view.diagnosis(side), view.findings(side)) for side in (compared.run, base)]
+    names = (compared.run.name, base.name)
+    headline = pair_headline(compared_with(view, base, compared.run), names, sides)
+    name = markdown_text(releases[base.run_id].name)
+    return f"**Since release {name}**: {markdown_text(headline.statement)}."
 
 
 def small_metrics(metrics: Sequence[str], chosen: str, compared: NewestComparison | None) -> list[str]:

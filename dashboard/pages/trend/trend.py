@@ -8,6 +8,7 @@ from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline
 from ragtriage.dashboard.pages.trend.headline_metrics import (
     newest_comparison,
     show_small_charts,
+    since_release,
     small_metrics,
     trend_facts,
 )
@@ -69,6 +70,8 @@ with right:
         show_small_charts(view, versions, small, compared)
 
 st.markdown(tally(trend.changes, versions.older))
+if since := since_release(view, trend, compared):
+    st.markdown(since)
 if metric != GOOD_SHARE and declared(metric) is None:
     st.info(f"{markdown_text(metric_title(metric))} has no direction: {markdown_text(HOW_TO_DECLARE)}.")
 missing = len(versions.runs) - trend.measured
