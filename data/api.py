@@ -304,7 +304,7 @@ def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[
             "answers_checked": diagnosis.answers.enough,
             "raw": None if diagnosis.label_correction is None else diagnosis.label_correction.raw,
             "n_labels": 0 if diagnosis.label_correction is None else diagnosis.label_correction.n_labelled,
-            "set_by_people": int((diagnosis.human_labels.good | diagnosis.human_labels.bad).sum()),
+            "set_by_people": int(diagnosis.human_labels.decided.sum()),
         },
         "parts": part_summary(diagnosis),
         "right": right_summary(diagnosis),

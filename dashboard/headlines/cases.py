@@ -63,7 +63,7 @@ def count_cases(run: str, diagnosis: Diagnosis, rows: IntArray) -> CaseCounts:
         judged_by=tuple(title_of(name) for name in diagnosis.coverage.names),
         questions=len(np.unique(diagnosis.scored.question[rows][diagnosis.measured[rows]])),
         refusals_alone=diagnosis.coverage.of_refusals_alone,
-        set_by_people=int((diagnosis.human_labels.good | diagnosis.human_labels.bad)[rows].sum()),
+        set_by_people=int(diagnosis.human_labels.decided[rows].sum()),
     )
 
 

@@ -122,10 +122,10 @@ def not_measured_in(diagnosis: Diagnosis) -> str:
 
 def rate_labels(diagnosis: Diagnosis) -> str:
     """Return how human labels enter the pass rate; "" without any."""
-    corrected, labels = diagnosis.label_correction, diagnosis.human_labels
+    corrected = diagnosis.label_correction
     if corrected is not None:
         return f"corrected by {corrected.n_labelled:,} random labels (raw {percent(corrected.raw)})"
-    n = int((labels.good | labels.bad).sum())
+    n = int(diagnosis.human_labels.decided.sum())
     return f"{n:,} of {diagnosis.scored.n:,} set by people" if n else ""
 
 

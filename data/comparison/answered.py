@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ragtriage.data.comparison.question_match import QuestionMatch
+from ragtriage.data.comparison.question_match import QuestionMatch, first_rows
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.stored_file import reading
@@ -190,7 +190,7 @@ def judged_otherwise(base: Diagnosis, run: Diagnosis, shared: QuestionMatch) -> 
     What moved then is whoever scored, and not the system.
     """
     sides = (base.scored, shared.base), (run.scored, shared.other)
-    rows = [np.unique(scored.question, return_index=True)[1][at] for scored, at in sides]
+    rows = [first_rows(scored)[at] for scored, at in sides]
     texts = [scored.auxiliary_table("texts") for scored, _ in sides]
     if len(shared.base) < FEWEST_SHARED or any(table is None for table in texts):
         return []

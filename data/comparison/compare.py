@@ -169,8 +169,8 @@ def metric_side(base: ScoredRun, other: ScoredRun, metric: str, matched: Questio
 def rate_side(base: Diagnosis, other: Diagnosis, matched: QuestionMatch) -> Side:
     """Compare two runs on their pass rates, corrected likewise; else by the labels that both sides share."""
     before, after = (question_values(each, GOOD_SHARE) for each in with_shared_labels(base, other))
-    if not rates_alike(base, other):
-        after = np.full_like(after, np.nan)
+    if not rates_alike(base, other):  # nor are they where labels correct both
+        return paired_side(GOOD_SHARE, before, np.full_like(after, np.nan), base.scored, matched)
     side = paired_side(GOOD_SHARE, before, after, base.scored, matched)
     return _by_labels(side, (base.label_correction, other.label_correction), base.scored, matched)
 

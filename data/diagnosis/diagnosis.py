@@ -106,6 +106,11 @@ class HumanLabels:
     labels: Mapping[int, tuple[Label, ...]]  # row -> its labels, for the labelled rows
 
     @property
+    def decided(self) -> BoolArray:
+        """(n,) True where people call the case good or bad."""
+        return self.good | self.bad
+
+    @property
     def drawn(self) -> BoolArray:
         """(n,) True where a random queue drew the case and somebody called it good or bad."""
         drawn = np.zeros(len(self.bad), dtype=np.bool_)
@@ -165,7 +170,7 @@ class Diagnosis:
         if not answered.any():
             answered = features["refused"] == 1
         labelled, checked = (
-            self.human_labels.bad | self.human_labels.good,
+            self.human_labels.decided,
             np.isfinite(features["content_failed"]),
         )
         known = np.isfinite(self.right.values) | labelled | checked
@@ -260,7 +265,7 @@ class Diagnosis:
         label whose answer people rated right is good where nothing else fails it.
         """
         labels, scored = self.human_labels, self.scored
-        labelled, rated = labels.drawn & (labels.good | labels.bad), self.rated_right
+        labelled, rated = labels.drawn & labels.decided, self.rated_right
         if (labelled | np.isfinite(rated)).sum() < ENOUGH_LABELS:
             return None
         unlabelled = diagnose(scored, self.settings)
@@ -419,7 +424,7 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
     )
     stage_features = _stage_features(scored, values, contradictions, bad.bad)
     stages = attribute_failures(stage_features, settings.order, settings.thresholds)
-    labelled = human_labels.bad | human_labels.good
+    labelled = human_labels.decided
     coverage = diagnosis_coverage(
         measurements, checked, judged_refusals, labelled, bad, patterns, scores.right
     )

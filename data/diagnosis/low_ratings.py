@@ -11,7 +11,7 @@ from ragtriage.metrics.metric_registry import imported_declarations, ordered
 from ragtriage.metrics.statistics.intervals import question_means
 
 FEWEST_STEPS = 3  # a scale with fewer between its ends is a verdict rather than a rating
-FEWEST_LOW, SHARE_LOW = 5, 0.1  # ratings at the worse end from which on they are told
+FEWEST_LOW, SHARE_LOW = 5, 0.1  # ratings at the worse end from which on they are said
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ def _digest(store: RunStore, run: Run) -> RunDigest:
         _counted(diagnosis.pattern_counts()),
         _fix_first(diagnosis, findings),
         diagnosis.answers.enough,
-        int((diagnosis.human_labels.good | diagnosis.human_labels.bad).sum()),
+        int(diagnosis.human_labels.decided.sum()),
         diagnosis.answers.n > 0,
     )
 

@@ -102,22 +102,23 @@ def next_steps(
         critical = [step for step in stages if step.key in _CRITICAL]
         others = [step for step in stages if step.key not in _CRITICAL]
         checked, by_people = diagnosis.answers.enough, _labelled(diagnosis)
-        labels = _label_step(diagnosis, "later" if checked else "now")
+        labels = _label_steps(diagnosis, "later" if checked else "now")
         doubts, wordy = list(_doubts(diagnosis, findings)), _wordy(diagnosis)
         leads = 1 if not doubts and _is_explained(diagnosis) and many_bad(diagnosis) else 0
-        if not checked and labels.n > 0:
-            others.insert(leads, labels)
+        if not checked:
+            others[leads:leads] = labels
         steps = [*critical, *doubts, *others, *wordy, *steps]
-        steps += [labels] if checked and not by_people and labels.n > 0 else []
+        steps += labels if checked and not by_people else []
     return tuple(sorted(steps, key=lambda step: HORIZONS.index(step.horizon)))
 
 
-def _label_step(diagnosis: Diagnosis, horizon: Horizon) -> NextStep:
-    """Return how many answers are left to label: of a small run all, of a large one a random sample."""
-    n, labels = diagnosis.scored.n, diagnosis.human_labels
-    there = diagnosis.answers.drawn if n > MOST_LABELS else int((labels.good | labels.bad).sum())
+def _label_steps(diagnosis: Diagnosis, horizon: Horizon) -> list[NextStep]:
+    """Return the answers that are left to label: of a small run all, of a large one a random sample."""
+    n = diagnosis.scored.n
+    there = diagnosis.answers.drawn if n > MOST_LABELS else int(diagnosis.human_labels.decided.sum())
     because = f"{there:,} labelled so far" if there else ""
-    return NextStep(horizon, "labels", "", min(MOST_LABELS, n) - there, n - there, because)
+    left = min(MOST_LABELS, n) - there
+    return [NextStep(horizon, "labels", "", left, n - there, because)] if left > 0 else []
 
 
 def _labelled(diagnosis: Diagnosis) -> bool:

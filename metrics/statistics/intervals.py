@@ -72,9 +72,7 @@ class ClusteredValues:
     error: float  # cluster-robust standard error of the mean; 0 where the cluster means do not vary
     bounds: tuple[float, float]
     zero_one: bool
-    plain: (
-        bool  # every cluster counts as one pass or fail: one question, or as many copies of one as the others
-    )
+    plain: bool  # every cluster is one pass or fail: a question, or equally many copies of one
 
     @property
     def is_bounded(self) -> bool:

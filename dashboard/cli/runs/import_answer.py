@@ -46,7 +46,7 @@ def answer_lines(
     notes = _note_lines(
         (entry.run.run_id, [note for note in entry.run.notes if note not in always]) for entry in imported
     )
-    shown = [finding for finding in findings if explain or _is_told(finding)]
+    shown = [finding for finding in findings if explain or _is_shown(finding)]
     questions = _note_lines((entry.run.run_id, _questions(store, entry.run)) for entry in imported)
     read = 0 if explain else len(notes) - len(questions)
     unseen = [finding["severity"] for finding in findings if finding not in shown]
@@ -87,8 +87,8 @@ def answer_lines(
     ]
 
 
-def _is_told(finding: Mapping[str, Any]) -> bool:
-    """Return whether a finding is shown unasked; one on a scale is said in the first line."""
+def _is_shown(finding: Mapping[str, Any]) -> bool:
+    """Return whether a finding is shown without --explain; one on a scale is said in the first line."""
     wrong = finding["severity"] == "error" and finding["rule"] != "scale"
     return bool(wrong or finding["rule"] == "mixed_scales")
 

@@ -11,6 +11,7 @@ import streamlit as st
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.charts.version_lines import small_trend
 from ragtriage.dashboard.headlines.compare import pair_headline
+from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.headlines.trend import TrendFacts
 from ragtriage.dashboard.pages.trend.versions import Trend, compared_with, levels_of
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, current_theme, draw, metric_title
@@ -49,14 +50,19 @@ def trend_facts(view: View, trend: Trend, compared: NewestComparison | None) -> 
     """Return what the headline of the page rests on."""
     pair = None
     if compared is not None and trend.baseline is not None:
-        run, base = compared.run, trend.baseline
-        comparison = replace(compared.comparison, guardrails=view.guardrails(base, run))
-        names = (
-            (run.name, base.name) if run.name != base.name else (view.labels[run.run_id], compared.base_name)
+        guarded = view.guardrails(trend.baseline, compared.run)
+        pair = _pair_headline(
+            view, compared.run, trend.baseline, replace(compared.comparison, guardrails=guarded)
         )
-        sides = [(side.name, view.diagnosis(side), view.findings(side)) for side in (run, base)]
-        pair = pair_headline(comparison, names, sides)
     return TrendFacts(len(trend.versions.runs), trend.measured, trend.metric, pair)
+
+
+def _pair_headline(view: View, run: Run, base: Run, comparison: Comparison) -> Headline:
+    """Return what Compare says of a run against another."""
+    pair = (run, base)
+    names = tuple(each.name if run.name != base.name else view.labels[each.run_id] for each in pair)
+    sides = [(each.name, view.diagnosis(each), view.findings(each)) for each in pair]
+    return pair_headline(comparison, (names[0], names[1]), sides)
 
 
 def since_release(view: View, trend: Trend, compared: NewestComparison | None) -> str:
@@ -69,9 +75,7 @@ def since_release(view: View, trend: Trend, compared: NewestComparison | None) -
     if not released:
         return ""
     base = released[-1]
-    sides = [(side.name, view.diagnosis(side), view.findings(side)) for side in (compared.run, base)]
-    names = (compared.run.name, base.name)
-    headline = pair_headline(compared_with(view, base, compared.run), names, sides)
+    headline = _pair_headline(view, compared.run, base, compared_with(view, base, compared.run))
     name = markdown_text(releases[base.run_id].name)
     return f"**Since release {name}**: {markdown_text(headline.statement)}."
 

@@ -53,7 +53,10 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import metric_doubts
 from ragtriage.data.diagnosis.f1_tree import f1_diagnosis
 from ragtriage.data.errors import DataError
-from ragtriage.data.gates.report import GateReport
+from ragtriage.data.gates.baseline import Baseline
+from ragtriage.data.gates.config import GateConfig, load_gates
+from ragtriage.data.gates.report import GateReport, gate_run
+from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
 from ragtriage.data.strategy.expected_gains import expect_gain, outlook_of, undo_gain
@@ -179,6 +182,24 @@ def _trend_point(view: View, run: Run, metric: str) -> Point:
     return Point(
         view.labels[run.run_id], created, level.mean, level.low, level.high, level.n_scored, run == view.run
     )
+
+
+def gate_report(view: View) -> GateReport | DataError:
+    """Judge the run on display as `ragtriage gate` does; the error where the gates cannot be read."""
+    compared = None if view.found.run is None else view.usual_diagnosis(view.found.run)
+    try:
+        config = load_gates(view.store.workspace)
+        return _gate_report(view.store, view.usual_diagnosis(view.run), view.found, compared, config)
+    except DataError as error:
+        return error
+
+
+@kept
+def _gate_report(
+    store: RunStore, diagnosis: Diagnosis, baseline: Baseline, compared: Diagnosis | None, config: GateConfig
+) -> GateReport:
+    diagnoses = {side.scored.run.run_id: side for side in (diagnosis, compared) if side is not None}
+    return gate_run(store, diagnosis.scored.run, baseline, config, lambda run: diagnoses[run.run_id])
 
 
 def gate_section(view: View, report: GateReport | DataError) -> None:

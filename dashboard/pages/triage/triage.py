@@ -10,6 +10,7 @@ from ragtriage.dashboard.pages.triage.overview import pipeline_section, triage_t
 from ragtriage.dashboard.pages.triage.run_tabs import (
     compared_with_baseline,
     f1_section,
+    gate_report,
     gate_section,
     metric_section,
     slice_section,
@@ -24,7 +25,6 @@ from ragtriage.dashboard.shell.components import (
     run_facts,
     show_results,
 )
-from ragtriage.dashboard.shell.gate_reports import gate_report
 from ragtriage.dashboard.shell.session import current_view
 from ragtriage.dashboard.shell.widgets import draw_tabs
 from ragtriage.data.errors import DataError
@@ -33,7 +33,7 @@ view = current_view()
 diagnosis = view.diagnosis(view.run)
 summaries = view.summary(view.run)
 findings = view.findings(view.run)
-found = gate_report(view, view.run, view.found)
+found = gate_report(view)
 report = None if isinstance(found, DataError) else found
 headline = report_headline(report) if report else gates_unreadable(view.run.name, str(found))
 open_page(headline, meta=run_facts(view))

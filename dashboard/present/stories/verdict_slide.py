@@ -264,7 +264,7 @@ def _caveats(view: StoryView, metrics: Sequence[str]) -> Iterator[str]:
     if "synthetic_only" in rules:
         yield f"all {questions} were generated, none asked by users"
     if "labels_by" in rules:
-        by_people = int((view.diagnosis.human_labels.good | view.diagnosis.human_labels.bad).sum())
+        by_people = int(view.diagnosis.human_labels.decided.sum())
         them = f"people rated {by_people:,} of {view.diagnosis.scored.n:,}" if by_people else "no person did"
         yield f"a model labelled the answers, {them}"
     if not view.diagnosis.answers.enough:
