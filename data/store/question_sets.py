@@ -157,7 +157,7 @@ def _native(sample: Sample, texts: Mapping[str, str]) -> Question:
     question = {name: sample[name] for name in KEPT if sample.get(name) is not None}
     if "tags" in question:
         question["tags"] = {tag["key"]: tag["value"] for tag in question["tags"]}
-    for name in ("relevant", "reference_claims"):
+    for name in ("relevant", "relevant_spans", "reference_claims"):
         if name in question:
             question[name] = [
                 {key: value for key, value in entry.items() if value is not None} for entry in question[name]

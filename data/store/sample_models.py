@@ -223,9 +223,12 @@ class Span(TypedDict):
     doc_id: Identifier
     start: Count
     end: Count
+    hop: NotRequired[Identifier | None]
 
 
 def _not_reversed(span: Span) -> Span:
+    if span.get("hop") is None:
+        span.pop("hop", None)  # the identity of a run hashes what is there
     if span["end"] <= span["start"]:
         raise _invalid(f"ends at {span['end']}, starts at {span['start']}", "start < end, in characters")
     return span

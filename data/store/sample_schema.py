@@ -48,7 +48,16 @@ SCHEMA = pa.schema(
         ),
         (
             "relevant_spans",
-            pa.list_(pa.struct([("doc_id", pa.string()), ("start", pa.int64()), ("end", pa.int64())])),
+            pa.list_(
+                pa.struct(
+                    [
+                        ("doc_id", pa.string()),
+                        ("start", pa.int64()),
+                        ("end", pa.int64()),
+                        ("hop", pa.string()),
+                    ]
+                )
+            ),
         ),
         (
             "claims",

@@ -1,0 +1,228 @@
+"""The review of a dataset: what readers decided, item by item, and the draft that follows from it.
+
+Each decision is an entry of the ledger and stands until it is undone. It counts while the item still has the
+content that was decided on: an edit by somebody else, or changed gold, makes it stale.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ragtriage.data.datasets.dataset import Dataset
+from ragtriage.data.datasets.item import GoldSpan, Item
+from ragtriage.data.errors import DataError
+from ragtriage.data.store.ledger import Ledger
+from ragtriage.data.store.workspace import utc_now
+
+Action = Literal["accept", "reject", "edit", "gold", "move"]
+State = Literal["to read", "kept", "edited", "rejected", "disputed", "stale", "filtered"]
+# key -> why an item is rejected, in the order of the keys 1 to 6
+REASONS = {
+    "gold": "gold fails",
+    "elsewhere": "answered elsewhere",
+    "unreal": "unreal",
+    "answer": "wrong answer",
+    "twin": "twin of another",
+    "unclear": "unclear",
+}
+DECIDING = ("accept", "reject", "edit")
+_INSERT = (
+    "INSERT INTO dataset_events (dataset_id, question_id, who, action, reason, item, content_hash, at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_EVENTS = (
+    "SELECT event_id, question_id, who, action, reason, item, content_hash, at, undone_at FROM dataset_events"
+    " WHERE dataset_id = ? ORDER BY event_id"
+)
+_UNDO = (
+    "UPDATE dataset_events SET undone_at = ? WHERE event_id = (SELECT max(event_id) FROM dataset_events"
+    " WHERE dataset_id = ? AND who = ? AND undone_at IS NULL) RETURNING question_id, action"
+)
+
+
+@dataclass(frozen=True)
+class Event:
+    """An entry of the history of an item."""
+
+    event_id: int
+    question_id: str
+    who: str
+    action: Action
+    reason: str  # of a rejection: a key of REASONS; "" otherwise
+    item: Item | None  # as it was after the change; None where nothing was changed
+    content_hash: str  # of the item that was decided on
+    at: str  # ISO time in UTC
+    undone_at: str | None
+
+
+@dataclass(frozen=True)
+class DraftItem:
+    """An item as the draft has it now."""
+
+    item: Item  # after all edits
+    made: Item  # as it was made
+    batch_id: str
+    events: tuple[Event, ...]  # that stand, oldest first
+
+    @property
+    def decisions(self) -> dict[str, Event]:
+        """The newest decision of each reader that is about the item as it is now, by reader."""
+        return {
+            event.who: event
+            for event in self.events
+            if event.action in DECIDING and event.content_hash == self.item.content_hash
+        }
+
+    @property
+    def state(self) -> State:
+        """What the readers together say; an item that a filter rejected stays out until it is accepted."""
+        actions = {event.action for event in self.decisions.values()}
+        if "reject" in actions:
+            return "disputed" if actions - {"reject"} else "rejected"
+        if actions:
+            return "edited" if self.item.content_hash != self.made.content_hash else "kept"
+        if any(event.action in DECIDING for event in self.events):
+            return "stale"
+        return "filtered" if self.item.rejected_by else "to read"
+
+    def state_for(self, who: str) -> State:
+        """Return what one reader said, blind to the others."""
+        own = [event for event in self.events if event.who == who or event.action in ("edit", "gold", "move")]
+        mine = [event for event in own if event.who == who or event.action not in DECIDING]
+        return DraftItem(self.item, self.made, self.batch_id, tuple(mine)).state
+
+    @property
+    def golden(self) -> bool:
+        """Whether people read it and kept it."""
+        return self.state in ("kept", "edited")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """All items of a dataset as they are now, in the order in which they were made."""
+
+    dataset: Dataset
+    items: tuple[DraftItem, ...]
+
+    @property
+    def offered(self) -> list[DraftItem]:
+        """The items that passed the filters, and those that a reader accepted in spite of one."""
+        return [each for each in self.items if not each.item.rejected_by or each.golden]
+
+    @property
+    def golden(self) -> list[Item]:
+        """The items that people read and kept."""
+        return [each.item for each in self.items if each.golden]
+
+    @property
+    def n_read(self) -> int:
+        """Offered items with a decision."""
+        return sum(bool(each.decisions) for each in self.offered)
+
+    @property
+    def readers(self) -> list[str]:
+        """Those who decided on an item, the most first."""
+        counts: dict[str, int] = defaultdict(int)
+        for each in self.items:
+            for who in each.decisions:
+                counts[who] += 1
+        return sorted(counts, key=lambda who: (-counts[who], who))
+
+    def find(self, question_id: str) -> DraftItem | None:
+        """Return an item by its id."""
+        return next((each for each in self.items if each.item.question_id == question_id), None)
+
+
+def read_draft(dataset: Dataset) -> Draft:
+    """Read the items of a dataset with what was decided on them."""
+    by_item = defaultdict[str, list[Event]](list)
+    for event in events_of(dataset):
+        if event.undone_at is None:
+            by_item[event.question_id].append(event)
+    items = []
+    for batch in dataset.batches():
+        for made in batch.items:
+            events = by_item.get(made.question_id, [])
+            changed = [event.item for event in events if event.item is not None]
+            items.append(DraftItem(changed[-1] if changed else made, made, batch.batch_id, tuple(events)))
+    return Draft(dataset, tuple(items))
+
+
+def events_of(dataset: Dataset) -> list[Event]:
+    """Return the whole history of a dataset, oldest first, what was undone included."""
+    if not dataset.ledger.path.exists():
+        return []
+    with dataset.ledger.open() as connection:
+        rows = connection.execute(_EVENTS, (dataset.dataset_id,)).fetchall()
+    events = []
+    for event_id, question_id, who, action, reason, item, content, at, undone_at in rows:
+        changed = Item.from_dict(json.loads(item)) if item else None
+        events.append(Event(event_id, question_id, who, action, reason, changed, content, at, undone_at))
+    return events
+
+
+def accept(dataset: Dataset, item: Item, who: str) -> None:
+    """Record that a reader keeps an item as it is."""
+    _record(dataset, item, who, "accept")
+
+
+def reject(dataset: Dataset, item: Item, who: str, reason: str) -> None:
+    """Record that a reader rejects an item.
+
+    Raises:
+        DataError: the reason is none of REASONS.
+    """
+    if reason not in REASONS:
+        raise DataError(f"reason {reason!r}; accepted: {', '.join(REASONS)}")
+    _record(dataset, item, who, "reject", reason)
+
+
+def edit(dataset: Dataset, changed: Item, who: str) -> None:
+    """Record that a reader changed an item and keeps it so."""
+    _record(dataset, changed, who, "edit", changed=True)
+
+
+def add_gold(dataset: Dataset, item: Item, span: GoldSpan, who: str, hop: str = "") -> Item:
+    """Record one more place that answers, and return the item with it; it decides nothing by itself."""
+    changed = item.with_alternative(span, hop)
+    _record(dataset, changed, who, "gold", changed=True)
+    return changed
+
+
+def move(dataset: Dataset, moved: Sequence[Item], who: str) -> None:
+    """Record items whose gold stands elsewhere in a new corpus; decisions hold where its text is the same."""
+    for item in moved:
+        _record(dataset, item, who, "move", changed=True)
+
+
+def undo(dataset: Dataset, who: str) -> tuple[str, str] | None:
+    """Undo a reader's newest entry; return its question id and action, None where there is none."""
+    with dataset.ledger.open() as connection:
+        row = connection.execute(
+            _UNDO, (utc_now().isoformat(), dataset.dataset_id, reader_name(who))
+        ).fetchone()
+    return (str(row[0]), str(row[1])) if row else None
+
+
+def reader_name(who: str) -> str:
+    """Return a name without the space around it.
+
+    Raises:
+        DataError: it is empty.
+    """
+    if not who.strip():
+        raise DataError("a decision needs the name of its reader; accepted: any text")
+    return who.strip()
+
+
+def _record(
+    dataset: Dataset, item: Item, who: str, action: Action, reason: str = "", changed: bool = False
+) -> None:
+    entry = (dataset.dataset_id, item.question_id, reader_name(who), action, reason)
+    content = json.dumps(item.to_dict()) if changed else ""
+    with Ledger(dataset.workspace.ledger_path).open() as connection:
+        connection.execute(_INSERT, (*entry, content, item.content_hash, utc_now().isoformat()))

@@ -1,0 +1,129 @@
+"""The passages of a corpus: long ones to write questions from, short ones to search, found by their words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ragtriage.data.chunking.chunkers import Chunking, TokenizedText, chunks_of
+from ragtriage.data.chunking.corpus import Corpus
+from ragtriage.data.chunking.retrievers import Bm25Index
+from ragtriage.data.datasets.item import GoldSpan
+from ragtriage.data.text.tokens import FoldedText, folded, search_tokens
+
+PASSAGE_TOKENS = 400  # of a passage to write from
+WINDOW_WORDS = 120  # of a window to search
+DEPTH = 50  # windows in which gold must be found
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A stretch of a document."""
+
+    doc_id: str
+    start: int  # in characters of the document
+    end: int
+    text: str
+    headings: tuple[str, ...] = ()  # above its start, the outermost first
+
+    def holds(self, span: GoldSpan) -> bool:
+        """Return whether the middle of a span lies in the passage."""
+        return self.doc_id == span.doc_id and self.start <= (span.start + span.end) // 2 < self.end
+
+    def span(self, hop: str = "") -> GoldSpan:
+        """Return the passage as gold."""
+        return GoldSpan(self.doc_id, self.start, self.end, self.text, hop)
+
+
+class CorpusWindows:
+    """A corpus in passages and in windows, each made when it is first asked for."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self._folded: dict[str, FoldedText] = {}
+
+    @cached_property
+    def passages(self) -> list[Passage]:
+        """About 400 tokens each, split at headings and paragraphs; in the order of the documents."""
+        passages = []
+        chunking = Chunking("heading", PASSAGE_TOKENS)
+        for document in self.corpus.documents:
+            for chunk in chunks_of(TokenizedText(document.text), chunking):
+                text = document.text[chunk.start : chunk.end]
+                if text.strip():
+                    headings = tuple(filter(None, (document.title, *chunk.headings)))
+                    passages.append(Passage(document.doc_id, chunk.start, chunk.end, text, headings))
+        return passages
+
+    @cached_property
+    def windows(self) -> list[Passage]:
+        """Of 120 words each, without overlap; in the order of the documents."""
+        windows = []
+        for document in self.corpus.documents:
+            words = [match.span() for match in _WORD.finditer(document.text)]
+            for first in range(0, len(words), WINDOW_WORDS):
+                start, end = words[first][0], words[min(first + WINDOW_WORDS, len(words)) - 1][1]
+                windows.append(Passage(document.doc_id, start, end, document.text[start:end]))
+        return windows
+
+    @cached_property
+    def tokens(self) -> list[frozenset[str]]:
+        """The search tokens of each window."""
+        return [frozenset(search_tokens(window.text)) for window in self.windows]
+
+    @cached_property
+    def index(self) -> Bm25Index:
+        """The windows ready to be searched by words."""
+        return Bm25Index([window.text for window in self.windows])
+
+    def search(self, query: str, depth: int = DEPTH) -> list[Passage]:
+        """Return the windows that fit a query best, by BM25; fewer where fewer share a word with it."""
+        positions, _ = self.index.search([query], min(depth, max(len(self.windows), 1)))
+        return [self.windows[int(at)] for at in positions[0] if at >= 0]
+
+    def rank(self, query: str, spans: Sequence[GoldSpan], depth: int = DEPTH) -> int | None:
+        """Return the 1-based rank of the first window with any of the spans; None beyond the depth."""
+        for rank, window in enumerate(self.search(query, depth), start=1):
+            if any(_overlaps(window, span) for span in spans):
+                return rank
+        return None
+
+    def locate(self, quote: str, doc_id: str = "") -> list[GoldSpan]:
+        """Return every place where a quote stands, in one document or in all, in its order.
+
+        It is looked for as it stands, and only where that fails with whitespace and typographic marks folded.
+        """
+        documents = [
+            document for document in self.corpus.documents if not doc_id or document.doc_id == doc_id
+        ]
+        if not quote.strip():
+            return []
+        exact = [
+            GoldSpan(document.doc_id, at, at + len(quote), quote)
+            for document in documents
+            for at in _occurrences(document.text, quote)
+        ]
+        if exact:
+            return exact
+        found = []
+        for document in documents:
+            text = self._folded.setdefault(document.doc_id, FoldedText(document.text))
+            place = text.find(folded(quote))
+            if place is not None:
+                found.append(GoldSpan(document.doc_id, *place, document.text[place[0] : place[1]]))
+        return found
+
+
+def _overlaps(window: Passage, span: GoldSpan) -> bool:
+    return window.doc_id == span.doc_id and window.start < span.end and span.start < window.end
+
+
+def _occurrences(text: str, quote: str) -> list[int]:
+    places, at = [], text.find(quote)
+    while at >= 0:
+        places.append(at)
+        at = text.find(quote, at + 1)
+    return places
