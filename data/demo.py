@@ -17,6 +17,8 @@ from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
 from ragtriage.data.chunking.grid_search import run_grid
 from ragtriage.data.chunking.questions import read_questions
+from ragtriage.data.datasets.dataset import create_dataset, datasets
+from ragtriage.data.datasets.from_questions import items_of_set
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.experiments.experiment import Experiment
 from ragtriage.data.experiments.languages import run_language_experiment
@@ -30,7 +32,7 @@ from ragtriage.data.experiments.run_experiment import run_experiment
 from ragtriage.data.gates.config import FILE_NAME, bundled_text
 from ragtriage.data.importers.detect import read_runs
 from ragtriage.data.importers.importer import Options
-from ragtriage.data.importers.load import Step, Watch, import_parsed_runs
+from ragtriage.data.importers.load import Step, Watch, import_parsed_runs, named_questions
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.jobs import lock_file
 from ragtriage.data.judge.judge_run import RecordedLabels, publish_recorded, read_recorded
@@ -125,6 +127,8 @@ def _load_missing(
         _set_baseline(store, entry)
         if "release" in entry:
             _mark_release(store, entry)
+        if "test_set" in entry:
+            _keep_dataset(store, entry["test_set"])
     # the bundled gates and those of the samples, unless the workspace has gates of its own
     path = store.workspace.root / FILE_NAME
     if not path.exists():
@@ -195,6 +199,18 @@ def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> lis
     if "replies" in entry:
         drafts = [_with_reply(draft, _replies(entry)) for draft in drafts]
     return import_parsed_runs(store, drafts, entry["project"], problems, watch)
+
+
+def _keep_dataset(store: RunStore, test_set: Mapping[str, str]) -> None:
+    """Keep the questions of a sample as a dataset with a first version, unless its name is taken."""
+    if any(dataset.name == test_set["name"] for dataset in datasets(store.workspace)):
+        return
+    corpus = read_corpus([_folder() / test_set["corpus"]])
+    loaded = named_questions(store.workspace, str(_folder() / test_set["questions"]))
+    dataset = create_dataset(store.workspace, test_set["name"])
+    facts = {"by": "model", "source": test_set["source"], "licence": test_set["licence"]}
+    batch = dataset.add_batch(items_of_set(loaded, corpus), corpus, facts)
+    dataset.freeze(batch.items, 0, WHO)
 
 
 def _replies(entry: Mapping[str, Any]) -> RecordedLabels:

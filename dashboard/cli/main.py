@@ -54,6 +54,7 @@ _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a functio
     "asking.grid": "grid",
     "asking.judging": "judge",
     "asking.score": "score",
+    "datasets.dataset": "dataset",
     "doctor": "doctor",
     "results.agreement": "agreement",
     "results.checks": "check checks citations",

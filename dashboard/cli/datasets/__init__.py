@@ -1,0 +1,1 @@
+"""The commands of `ragtriage dataset`: made, read, checked, frozen, exported."""
