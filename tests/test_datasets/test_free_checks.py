@@ -1,0 +1,122 @@
+"""The free checks of items: on the handbook's questions, on made ones, and against a plain computation."""
+
+from dataclasses import replace
+
+import pytest
+from handbook_items import handbook_corpus, handbook_items
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.datasets.checks import CHECKS, CheckResult, FreeChecks, longest_run
+from ragtriage.data.datasets.item import GoldSpan, Item
+from ragtriage.data.datasets.windows import CorpusWindows
+
+PAGE = "# Badges\n\nNew badges are processed on Tuesdays. A lost badge costs 25 dollars to replace.\n"
+CORPUS = Corpus("pages", (Document("badges", PAGE), Document("cars", "Cars are parked in row 7.")))
+GOLD = GoldSpan("badges", 10, 49, PAGE[10:49])
+ITEM = Item("q1", "On which day are new badges handled?", "On Tuesdays.", "single", (GOLD,))
+
+
+def results(item: Item, *others: Item) -> dict[str, CheckResult]:
+    checks = FreeChecks(CorpusWindows(CORPUS), [item, *others])
+    return {result.key: result for result in checks.of(item)}
+
+
+def test_the_handbook_has_the_marks_that_a_reader_would_look_at():
+    checks = FreeChecks(CorpusWindows(handbook_corpus()), handbook_items())
+    marked = {key: [] for key in CHECKS}
+    for item in handbook_items():
+        for result in checks.of(item):
+            if result.state == "marked":
+                marked[result.key].append(item.question_id)
+    elsewhere = marked.pop("elsewhere")
+    assert marked.pop("round_trip") == ["q47", "q48"]
+    assert not any(marked.values()), marked
+    # "when does my comp time balance expire" is answered by travel comp time on the same page too
+    assert "q43" in elsewhere
+    assert len(elsewhere) <= 4
+
+
+def test_a_good_item_has_no_mark_and_every_check_answers_once():
+    assert [result for result in results(ITEM).values() if result.state == "marked"] == []
+    assert list(results(ITEM)) == list(CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"spans": (replace(GOLD, start=11, end=50),)}, "gold"),
+        ({"spans": (replace(GOLD, doc_id="bikes"),)}, "gold"),
+        ({"spans": ()}, "gold"),
+        ({"question": "Badges when?"}, "form"),
+        ({"question": "When are badges processed? And who does it?"}, "form"),
+        (
+            {"question": "New badges are processed on Tuesdays, and is that not every week of the month?"},
+            "leak",
+        ),
+        ({"answer": "It costs 30 dollars."}, "grounded"),
+        ({"question": "What does this passage say of new badges?"}, "alone"),
+        ({"question": "And when are they processed?"}, "alone"),
+    ],
+)
+def test_each_fault_is_marked_by_its_own_check(changes: dict[str, object], key: str):
+    assert results(replace(ITEM, **changes))[key].state == "marked"
+
+
+def test_a_copied_question_is_marked_with_the_words_it_copies():
+    page = "The office of the registrar opens at nine in the morning on every working day."
+    corpus = Corpus("one", (Document("page", page),))
+    item = Item("q", "When is it that the office of the registrar opens at nine in the morning?", "Daily.")
+    item = replace(item, spans=(GoldSpan("page", 0, len(page), page),))
+    result = {each.key: each for each in FreeChecks(CorpusWindows(corpus), [item]).of(item)}["copied"]
+    assert (result.state, result.value) == ("marked", "11 words")
+    assert result.detail in page.lower()
+
+
+def test_a_twin_is_one_of_the_same_words_but_two_questions_of_one_form_are_not():
+    twin = replace(ITEM, question_id="q2", question="On which day are the new badges handled?")
+    assert results(ITEM, twin)["twin"].other == "q2"
+    assert results(ITEM, twin)["twin"].state == "marked"
+    paris = Item("a", "What is the population of Paris in the newest census?", "2 million")
+    rome = Item("b", "What is the population of Rome in the newest census?", "2 million")
+    assert results(paris, rome)["twin"].state == "passed"
+
+
+def test_an_answer_elsewhere_is_shown_with_its_sentence():
+    filler = " ".join(f"word{number}" for number in range(130))
+    text = (
+        f"Comp time expires one year after it is earned. {filler} Travel comp time expires one year after it."
+    )
+    corpus = Corpus("leave", (Document("leave", text),))
+    end = text.index(".") + 1
+    item = Item("q", "When does comp time expire?", "It expires one year after it is earned.", "single")
+    item = replace(item, spans=(GoldSpan("leave", 0, end, text[:end]),))
+    result = {each.key: each for each in FreeChecks(CorpusWindows(corpus), [item]).of(item)}["elsewhere"]
+    assert result.state == "marked"
+    assert result.place is not None
+    assert text[result.place.start : result.place.end] == result.place.quote
+    assert "Travel comp time" in result.place.quote
+
+
+def test_an_unanswerable_item_is_not_asked_for_what_it_cannot_have():
+    item = Item("q", "Does the company pay for bicycles?", "The pages do not say.", answerable="no")
+    found = results(item)
+    assert found["gold"].state == "passed"
+    assert {found[key].state for key in ("copied", "leak", "grounded", "round_trip", "elsewhere")} == {
+        "not checked"
+    }
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abc"), max_size=12))
+def test_the_longest_run_is_that_of_a_plain_search(words: list[str], text: list[str]):
+    run = longest_run(words, text)
+    joined = " ".join(["", *text, ""])
+    lengths = [
+        end - start
+        for start in range(len(words))
+        for end in range(start + 1, len(words) + 1)
+        if " ".join(["", *words[start:end], ""]) in joined
+    ]
+    assert len(run) == max(lengths, default=0)
+    assert not run or " ".join(["", *run, ""]) in joined
