@@ -166,12 +166,13 @@ def _grounded(_: FreeChecks, item: Item) -> CheckResult:
     gold = ComparedText(" ".join([item.question, *(span.quote for span in item.spans)]))
     if item.answerable == "no" or not any(span.quote for span in item.spans):
         return CheckResult("grounded", "not checked", "", "no gold to take values from")
-    values = [
-        token for token in ComparedText(item.answer).tokens if is_number(token) and token[0][0].isdigit()
-    ]
     # a number in words, as in "the first", need not stand in the gold
-    written = [token for token in values if token[0].strip("#") in item.answer]
-    missing = [token[0].strip("#") for token in written if not gold.readings & set(token)]
+    values = [
+        token
+        for token in ComparedText(item.answer).tokens
+        if is_number(token) and token[0].strip("#") in item.answer
+    ]
+    missing = [token[0].strip("#") for token in values if not gold.readings & set(token)]
     if missing:
         return CheckResult("grounded", "marked", f"not in the gold: {', '.join(missing[:3])}")
     return CheckResult("grounded", "passed", count(len(values), "number") if values else "no number")

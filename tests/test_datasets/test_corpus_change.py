@@ -28,7 +28,7 @@ def _edited(document: Document) -> Document:
     return replace(document, text=text)
 
 
-def test_an_edited_handbook_sends_back_the_questions_of_the_edited_sentences_alone():
+def test_an_edited_handbook_sends_back_the_questions_of_the_edited_sentences_alone() -> None:
     old = handbook_corpus()
     new = replace(old, documents=tuple(map(_edited, old.documents)))
     change = span_changes(handbook_items(), old, new)
@@ -40,7 +40,7 @@ def test_an_edited_handbook_sends_back_the_questions_of_the_edited_sentences_alo
     assert changed.now.quote.startswith(NEW_RULE)
 
 
-def test_moved_items_stand_in_the_new_corpus_and_keep_their_content():
+def test_moved_items_stand_in_the_new_corpus_and_keep_their_content() -> None:
     old = handbook_corpus()
     new = replace(old, documents=tuple(map(_edited, old.documents)))
     change = span_changes(handbook_items(), old, new)
@@ -62,7 +62,9 @@ def test_moved_items_stand_in_the_new_corpus_and_keep_their_content():
     st.text(st.characters(codec="utf-8"), max_size=60),
     st.text(st.characters(codec="utf-8"), max_size=30),
 )
-def test_text_put_before_gold_moves_it_in_any_script(before: str, quote: str, behind: str, added: str):
+def test_text_put_before_gold_moves_it_in_any_script(
+    before: str, quote: str, behind: str, added: str
+) -> None:
     old = Corpus("old", (Document("page", before + quote + behind),))
     new = Corpus("new", (Document("page", added + before + quote + behind),))
     span = GoldSpan("page", len(before), len(before) + len(quote), quote)
@@ -73,7 +75,7 @@ def test_text_put_before_gold_moves_it_in_any_script(before: str, quote: str, be
     assert text[change.now.start : change.now.end] == quote
 
 
-def test_a_page_that_is_renamed_moves_and_one_that_is_deleted_is_gone():
+def test_a_page_that_is_renamed_moves_and_one_that_is_deleted_is_gone() -> None:
     page = Document("a", "The rent is due on the first day of the month.")
     span = GoldSpan("a", 0, len(page.text), page.text)
     item = Item("q", "When is the rent due?", spans=(span,))

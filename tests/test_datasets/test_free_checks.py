@@ -1,6 +1,7 @@
 """The free checks of items: on the handbook's questions, on made ones, and against a plain computation."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from handbook_items import handbook_corpus, handbook_items
@@ -23,9 +24,9 @@ def results(item: Item, *others: Item) -> dict[str, CheckResult]:
     return {result.key: result for result in checks.of(item)}
 
 
-def test_the_handbook_has_the_marks_that_a_reader_would_look_at():
+def test_the_handbook_has_the_marks_that_a_reader_would_look_at() -> None:
     checks = FreeChecks(CorpusWindows(handbook_corpus()), handbook_items())
-    marked = {key: [] for key in CHECKS}
+    marked: dict[str, list[str]] = {key: [] for key in CHECKS}
     for item in handbook_items():
         for result in checks.of(item):
             if result.state == "marked":
@@ -38,7 +39,7 @@ def test_the_handbook_has_the_marks_that_a_reader_would_look_at():
     assert len(elsewhere) <= 4
 
 
-def test_a_good_item_has_no_mark_and_every_check_answers_once():
+def test_a_good_item_has_no_mark_and_every_check_answers_once() -> None:
     assert [result for result in results(ITEM).values() if result.state == "marked"] == []
     assert list(results(ITEM)) == list(CHECKS)
 
@@ -60,11 +61,11 @@ def test_a_good_item_has_no_mark_and_every_check_answers_once():
         ({"question": "And when are they processed?"}, "alone"),
     ],
 )
-def test_each_fault_is_marked_by_its_own_check(changes: dict[str, object], key: str):
+def test_each_fault_is_marked_by_its_own_check(changes: dict[str, Any], key: str) -> None:
     assert results(replace(ITEM, **changes))[key].state == "marked"
 
 
-def test_a_copied_question_is_marked_with_the_words_it_copies():
+def test_a_copied_question_is_marked_with_the_words_it_copies() -> None:
     page = "The office of the registrar opens at nine in the morning on every working day."
     corpus = Corpus("one", (Document("page", page),))
     item = Item("q", "When is it that the office of the registrar opens at nine in the morning?", "Daily.")
@@ -74,7 +75,7 @@ def test_a_copied_question_is_marked_with_the_words_it_copies():
     assert result.detail in page.lower()
 
 
-def test_a_twin_is_one_of_the_same_words_but_two_questions_of_one_form_are_not():
+def test_a_twin_is_one_of_the_same_words_but_two_questions_of_one_form_are_not() -> None:
     twin = replace(ITEM, question_id="q2", question="On which day are the new badges handled?")
     assert results(ITEM, twin)["twin"].other == "q2"
     assert results(ITEM, twin)["twin"].state == "marked"
@@ -83,7 +84,7 @@ def test_a_twin_is_one_of_the_same_words_but_two_questions_of_one_form_are_not()
     assert results(paris, rome)["twin"].state == "passed"
 
 
-def test_an_answer_elsewhere_is_shown_with_its_sentence():
+def test_an_answer_elsewhere_is_shown_with_its_sentence() -> None:
     filler = " ".join(f"word{number}" for number in range(130))
     text = (
         f"Comp time expires one year after it is earned. {filler} Travel comp time expires one year after it."
@@ -99,7 +100,7 @@ def test_an_answer_elsewhere_is_shown_with_its_sentence():
     assert "Travel comp time" in result.place.quote
 
 
-def test_an_unanswerable_item_is_not_asked_for_what_it_cannot_have():
+def test_an_unanswerable_item_is_not_asked_for_what_it_cannot_have() -> None:
     item = Item("q", "Does the company pay for bicycles?", "The pages do not say.", answerable="no")
     found = results(item)
     assert found["gold"].state == "passed"
@@ -109,7 +110,7 @@ def test_an_unanswerable_item_is_not_asked_for_what_it_cannot_have():
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abc"), max_size=12))
-def test_the_longest_run_is_that_of_a_plain_search(words: list[str], text: list[str]):
+def test_the_longest_run_is_that_of_a_plain_search(words: list[str], text: list[str]) -> None:
     run = longest_run(words, text)
     joined = " ".join(["", *text, ""])
     lengths = [
