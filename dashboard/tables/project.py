@@ -170,7 +170,7 @@ def size_text(plan: Plan) -> str:
     size = plan.size
     title = title_of(size.metric)
     of = {
-        "paired": f"two runs paired on {count(size.n_behind, 'question')}",
+        "paired": f"{count(len(size.runs), 'run')} paired on {count(size.n_behind, 'question')}",
         "one run": f"one run of {count(size.n_behind, 'question')}, as if two runs shared none",
         "assumed": "no run: the worst case of a share, as if two runs shared no question",
     }[size.basis]

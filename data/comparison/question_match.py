@@ -18,6 +18,7 @@ from ragtriage.data.text.language import language_of
 from ragtriage.data.text.tokens import folded_question
 from ragtriage.metrics.schema.scores import IntArray
 
+HISTORY = "\x1f"  # between a question and the conversation before it
 FEWEST_SHARED = 10  # ids of which most name other questions
 ALIKE = 2 / 3  # share of their words that two wordings of a question have in common, if references differ
 MOST_READ = 50  # questions that tell the language of a run
@@ -98,7 +99,7 @@ def _unrelated(base: Path, other: Path) -> frozenset[str]:
     Other questions share no word, or few and have other references. A question in another language or script
     is not another question.
     """
-    left, right = _texts(base), _texts(other)
+    left, right = question_texts(base), question_texts(other)
     shared = [name for name in left if name in right]
     expected, others = _references(base), _references(other)
     apart = [
@@ -139,7 +140,7 @@ def _pairs_by_text(base: Path, other: Path) -> Sequence[tuple[str, str]]:
 
     A text that a run has under several ids pairs nothing, and neither does another conversation before it.
     """
-    sides = [_texts(samples) for samples in (base, other)]
+    sides = [question_texts(samples) for samples in (base, other)]
     known = [Counter(side.values()) for side in sides]
     ids = {text: question for question, text in sides[1].items() if question not in sides[0]}
     return [
@@ -150,8 +151,8 @@ def _pairs_by_text(base: Path, other: Path) -> Sequence[tuple[str, str]]:
 
 
 @lru_cache(maxsize=64)
-def _texts(samples: Path) -> dict[str, str]:
-    """Return question id -> its text, with the conversation before it, in the order of the ids."""
+def question_texts(samples: Path) -> dict[str, str]:
+    """Return question id -> its text, behind HISTORY the conversation before it, in the order of the ids."""
     with reading(samples):
         names = ["question_id", "question", "history"]
         recorded = pq.read_schema(samples).names
@@ -159,7 +160,7 @@ def _texts(samples: Path) -> dict[str, str]:
     columns = table.to_pydict()
     histories = columns.get("history") or [None] * table.num_rows
     texts = {
-        str(question): f"{text.strip()}\x1f{history}" if history else text.strip()
+        str(question): f"{text.strip()}{HISTORY}{history}" if history else text.strip()
         for question, text, history in zip(
             columns["question_id"], columns["question"], histories, strict=True
         )

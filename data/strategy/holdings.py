@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from math import sqrt
 from pathlib import Path
 from typing import Literal
@@ -135,7 +136,8 @@ def _failing(diagnoses: Sequence[Diagnosis]) -> dict[str, int]:
 
 DIFFERENCE, POWER = 0.05, 0.8
 FEWEST_QUESTIONS = 5  # below this a variance says nothing
-MOST_RUNS = 24  # newest runs that are looked through for a pair
+MOST_RUNS = 24  # newest runs that are looked through
+MOST_PAIRED = 6  # newest measured runs whose pairs give the variance
 WORST_DEVIATION = 0.5  # of a share, where half of the questions pass
 Basis = Literal["paired", "one run", "assumed"]
 
@@ -148,8 +150,8 @@ class SampleSize:
     metric: str  # whose difference
     difference: float  # that is to be shown
     deviation: float  # of a question's difference between two runs
-    # the deviation is that of two runs paired on question, or sqrt(2) times that of one run, or of a
-    # share in the worst case
+    # the deviation is that of pairs of runs on the questions they share, or sqrt(2) times that of one run, or
+    # of a share in the worst case
     basis: Basis
     runs: tuple[str, ...]  # ids of the runs that it comes from
     n_behind: int  # questions that it was measured on
@@ -160,8 +162,9 @@ def sample_size(
 ) -> SampleSize:
     """Return how many questions show a difference of 0.05 of a metric (power 0.8, two-sided 0.05).
 
-    The newest two runs that share questions give the variance of the paired difference. Without such a
-    pair the newest run gives its own: two independent runs differ by sqrt(2) of it, and pairing needs fewer.
+    The pairs among the newest runs that share questions give the variance of the paired difference, as its
+    mean: that of a single pair moves with the change it happens to hold. Without a pair the newest run gives
+    its own: two independent runs differ by sqrt(2) of it, and pairing needs fewer.
 
     Args:
         runs: of a project, oldest first.
@@ -171,15 +174,18 @@ def sample_size(
     newest = [diagnosed(run) for run in runs[::-1][:MOST_RUNS]]
     values = [(side, _values(side, metric)) for side in newest]
     measured = [(side, each) for side, each in values if np.isfinite(each).sum() >= FEWEST_QUESTIONS]
-    for at, (later, after) in enumerate(measured):
-        for earlier, before in measured[at + 1 :]:
-            shared = match_questions(earlier.scored, later.scored)
-            differences = after[shared.other] - before[shared.base]
-            differences = differences[np.isfinite(differences)]
-            if len(differences) >= FEWEST_QUESTIONS and differences.any():
-                return _size(
-                    metric, float(differences.std(ddof=1)), "paired", [earlier, later], len(differences)
-                )
+    paired: list[tuple[float, int]] = []  # variance of a question's difference, questions
+    sides: list[Diagnosis] = []
+    for (later, after), (earlier, before) in combinations(measured[:MOST_PAIRED], 2):
+        shared = match_questions(earlier.scored, later.scored)
+        differences = after[shared.other] - before[shared.base]
+        differences = differences[np.isfinite(differences)]
+        if len(differences) >= FEWEST_QUESTIONS and differences.any():
+            paired.append((float(differences.var(ddof=1)), len(differences)))
+            sides += [side for side in (earlier, later) if side not in sides]
+    if paired:
+        deviation = sqrt(sum(variance for variance, _ in paired) / len(paired))
+        return _size(metric, deviation, "paired", sides, max(n for _, n in paired))
     for side, each in measured:
         known = each[np.isfinite(each)]
         if known.std() > 0:

@@ -1,0 +1,70 @@
+"""Item analysis: the handbook's four versions, hand-worked correlations, and a second computation."""
+
+import numpy as np
+import pytest
+from handbook_items import handbook_items
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ragtriage.data.api import diagnosis_of, open_store
+from ragtriage.data.datasets.item_analysis import analyse_items
+from ragtriage.data.demo import load_project
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.metrics.analysis.items import difficulty, groups_of, item_rest
+from ragtriage.metrics.schema.scores import FloatArray, MetricsError
+from ragtriage.metrics.statistics.power import questions_for_difference, smallest_difference
+
+
+def test_the_handbook_versions_tell_25_questions_apart_and_one_goes_against_them(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    store = open_store(str(tmp_path), create=True)
+    runs = load_project(store, "handbook")
+    runs = [run for run in runs if run.name[:2] in ("V1", "V2", "V3", "V4")]
+    items = handbook_items()
+    analysis = analyse_items(items, runs, lambda run: diagnosis_of(store, run, DiagnosisSettings()))
+    assert [run.name for run in analysis.runs] == [
+        "V4 rerank", "V2 smaller chunks", "V1 baseline", "V3 strict prompt",
+    ]  # fmt: skip
+    assert analysis.counts == {
+        "everyone passes": 17, "tell apart": 25, "nobody passes": 6, "not known": 0,
+    }  # fmt: skip
+    assert np.nansum(analysis.passes, axis=1).tolist() == [40, 32, 28, 27]
+    assert [items[at].question_id for at in analysis.against] == ["q22"]
+    # the same ids with other texts are other questions
+    others = [item.from_dict({**item.to_dict(), "question": f"{item.question}!"}) for item in items]
+    assert analyse_items(others, runs, lambda run: diagnosis_of(store, run, DiagnosisSettings())).runs == ()
+
+
+def test_a_question_that_the_best_fail_has_a_negative_correlation() -> None:
+    passes = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, np.nan]], dtype=float)
+    values = item_rest(passes)
+    # by hand: the third question of versions 1 to 3 is 0, 0, 1 and the means of the rest are 1, 0.5, 0
+    assert values[2] == pytest.approx(-np.sqrt(3) / 2)
+    assert values[0] > 0
+    assert difficulty(passes).tolist() == pytest.approx([0.5, 0.75, 2 / 3])
+    assert groups_of(np.array([[1, 0, 0.5, np.nan], [1, 0, 1, np.nan]])) == [
+        "everyone passes", "nobody passes", "tell apart", "not known",
+    ]  # fmt: skip
+
+
+@given(arrays(float, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.sampled_from([0.0, 1.0])))
+def test_without_gaps_it_is_the_corrected_item_total_correlation(passes: FloatArray) -> None:
+    total = passes.sum(axis=1)
+    for at, value in enumerate(item_rest(passes)):
+        own, rest = passes[:, at], total - passes[:, at]
+        if len(own) < 3 or own.std() == 0 or rest.std() == 0:
+            assert np.isnan(value)
+        else:
+            assert value == pytest.approx(np.corrcoef(own, rest)[0, 1])
+
+
+@given(st.floats(0.05, 1.5), st.integers(2, 5000))
+def test_the_smallest_difference_is_shown_by_that_many_questions(deviation: float, n: int) -> None:
+    assert questions_for_difference(deviation, smallest_difference(deviation, n)) in (n, n + 1)
+
+
+def test_the_smallest_difference_of_the_handbook_and_what_makes_no_sense() -> None:
+    # 48 questions, half a point of deviation: 2.80 x 0.5 / sqrt(48)
+    assert smallest_difference(0.5, 48) == pytest.approx(0.2022, abs=1e-4)
+    with pytest.raises(MetricsError, match="1 question or more"):
+        smallest_difference(0.5, 0)
