@@ -34,13 +34,18 @@ class Coverage:
 def cover(spans: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]]) -> Coverage:
     """Count the gold characters that a ranked list covers, rank by rank.
 
+    Spans of one hop are alternatives and count as one: by the one that is covered best so far, at the length
+    of the shortest. So the gold of a question never grows by a second place that answers, and what is gained
+    is never more than what was read.
+
     Args:
-        spans: gold as {doc_id, start, end}; they may touch, nest and repeat.
+        spans: gold as {doc_id, start, end} and maybe a `hop`; they may touch, nest and repeat.
         chunks: {doc_id, start, end} in rank order; one without offsets covers nothing.
     """
+    needed, alternatives = _needed_and_alternatives(spans)
     ranges: dict[str, list[Range]] = {}
-    for span in spans:
-        ranges.setdefault(span["doc_id"], []).append((span["start"], span["end"]))
+    for doc_id, *span in needed:
+        ranges.setdefault(doc_id, []).append((span[0], span[1]))
     gold = {doc_id: _joined(each) for doc_id, each in ranges.items()}
     seen: dict[str, list[Range]] = {}
     listed = set[tuple[str, int, int]]()
@@ -56,14 +61,64 @@ def cover(spans: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]
             fresh = _without((start, end), seen.get(doc_id, []))
             total += _length(fresh)
             lengths.append(end - start)
-            new_gold.append(_shared(fresh, gold.get(doc_id, [])))
+            gained = sum(hop.gain(doc_id, fresh) for hop in alternatives)
+            # where hops share a passage, no more is gained than was read
+            new_gold.append(min(_shared(fresh, gold.get(doc_id, [])) + gained, _length(fresh)))
             # a chunk listed twice is one hit, as a document listed twice is for the metrics of documents
             again = (doc_id, start, end) in listed
-            hits.append(not again and _shared([(start, end)], gold.get(doc_id, [])) > 0)
+            holds_gold = _shared([(start, end)], gold.get(doc_id, [])) > 0 or any(
+                hop.is_in(doc_id, (start, end)) for hop in alternatives
+            )
+            hits.append(not again and holds_gold)
             listed.add((doc_id, start, end))
             seen[doc_id] = _joined([*seen.get(doc_id, []), (start, end)])
         union.append(total)
-    return Coverage(sum(map(_length, gold.values())), new_gold, union, lengths, hits)
+    total_gold = sum(map(_length, gold.values())) + sum(hop.length for hop in alternatives)
+    return Coverage(total_gold, new_gold, union, lengths, hits)
+
+
+Place = tuple[str, int, int]  # doc_id, start, end
+
+
+def _needed_and_alternatives(spans: Sequence[Mapping[str, Any]]) -> tuple[list[Place], list[_Alternatives]]:
+    """Return the spans that are needed by themselves, and the hops that have several."""
+    needed: list[Place] = []
+    by_hop: dict[str, dict[Place, None]] = {}
+    for span in spans:
+        place = (span["doc_id"], span["start"], span["end"])
+        hop = span.get("hop")  # absent in runs of earlier versions
+        if hop is None:
+            needed.append(place)
+        else:
+            by_hop.setdefault(hop, {})[place] = None
+    needed += [place for places in by_hop.values() if len(places) == 1 for place in places]
+    return needed, [_Alternatives(list(places)) for places in by_hop.values() if len(places) > 1]
+
+
+class _Alternatives:
+    """The places of a hop, of which one is enough, while a list is read."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self._places = places
+        self._covered = [0] * len(places)
+        self.length = min(end - start for _, start, end in places)
+        self._gained = 0
+
+    def gain(self, doc_id: str, fresh: Sequence[Range]) -> int:
+        """Return what text that was not read before adds to the best covered place, in characters."""
+        best = 0.0
+        for at, (place, start, end) in enumerate(self._places):
+            if place == doc_id:
+                self._covered[at] += _shared(fresh, [(start, end)])
+            best = max(best, self._covered[at] / (end - start))
+        gained, self._gained = self._gained, round(self.length * best)
+        return self._gained - gained
+
+    def is_in(self, doc_id: str, chunk: Range) -> bool:
+        """Return whether a chunk holds a character of one of the places."""
+        return any(
+            place == doc_id and _shared([chunk], [(start, end)]) > 0 for place, start, end in self._places
+        )
 
 
 def _joined(ranges: Iterable[Range]) -> list[Range]:
