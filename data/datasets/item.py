@@ -74,6 +74,7 @@ class Item:
     history: tuple[tuple[str, str], ...] = ()  # (role, text) of earlier turns
     tags: Mapping[str, str] = field(default_factory=dict)
     distractors: tuple[GoldSpan, ...] = ()  # passages that look like the gold and do not answer
+    proposed: tuple[GoldSpan, ...] = ()  # what search proposes as gold, best first; gold by no one's word
     # what the model's checks said, by check: see `ragtriage.data.datasets.judged_checks`; empty: none ran
     judged: Mapping[str, Any] = field(default_factory=dict)
     # who wrote it: `by` (model, rules, file, user), `model`, `prompt`, `seed`, `round`, `from` (another item)
@@ -125,6 +126,7 @@ class Item:
             "origin": dict(self.origin),
             "quotes": [span.quote for span in self.spans],
             "distractors": [{**span.to_dict(), "quote": span.quote} for span in self.distractors],
+            "proposed": [{**span.to_dict(), "quote": span.quote} for span in self.proposed],
             "rejected_by": self.rejected_by,
             "reason": self.reason,
         }
@@ -163,6 +165,7 @@ class Item:
             history=tuple((turn.get("role") or "", turn["text"]) for turn in question.get("history") or ()),
             tags={str(key): str(value) for key, value in (question.get("tags") or {}).items()},
             distractors=tuple(_span(span, span.get("quote")) for span in details.get("distractors") or ()),
+            proposed=tuple(_span(span, span.get("quote")) for span in details.get("proposed") or ()),
             judged=dict(details.get("judged") or {}),
             origin=dict(details.get("origin") or {}),
             rejected_by=str(details.get("rejected_by") or ""),
@@ -176,7 +179,8 @@ class Item:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Item:
         """Return an item from what `to_dict` gave."""
-        spans = {name: tuple(GoldSpan(**span) for span in values[name]) for name in ("spans", "distractors")}
+        named = ("spans", "distractors", "proposed")
+        spans = {name: tuple(GoldSpan(**span) for span in values.get(name, ())) for name in named}
         turns = tuple((role, text) for role, text in values["history"])
         return cls(**{**values, **spans, "history": turns, "claims": tuple(values["claims"])})
 
@@ -189,7 +193,10 @@ def kind_of(name: str) -> str:
 
 def quoted(item: Item, corpus: Corpus) -> Item:
     """Return an item whose spans have the text that stands in the corpus now, where they lie in it."""
-    return replace(item, spans=_quoted(item.spans, corpus), distractors=_quoted(item.distractors, corpus))
+    spans, distractors, proposed = (
+        _quoted(listed, corpus) for listed in (item.spans, item.distractors, item.proposed)
+    )
+    return replace(item, spans=spans, distractors=distractors, proposed=proposed)
 
 
 def _quoted(spans: Iterable[GoldSpan], corpus: Corpus) -> tuple[GoldSpan, ...]:
