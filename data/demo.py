@@ -18,7 +18,8 @@ from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configura
 from ragtriage.data.chunking.grid_search import run_grid
 from ragtriage.data.chunking.questions import read_questions
 from ragtriage.data.datasets.dataset import create_dataset, datasets
-from ragtriage.data.datasets.from_questions import items_of_set
+from ragtriage.data.datasets.from_questions import read_items
+from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.experiments.experiment import Experiment
 from ragtriage.data.experiments.languages import run_language_experiment
@@ -209,7 +210,7 @@ def _keep_dataset(store: RunStore, test_set: Mapping[str, str]) -> None:
     loaded = named_questions(store.workspace, str(_folder() / test_set["questions"]))
     dataset = create_dataset(store.workspace, test_set["name"])
     facts = {"by": "model", "source": test_set["source"], "licence": test_set["licence"]}
-    batch = dataset.add_batch(items_of_set(loaded, corpus), corpus, facts)
+    batch = dataset.add_batch(read_items(loaded, CorpusWindows(corpus)).items, corpus, facts)
     dataset.freeze(batch.items, 0, WHO)
 
 

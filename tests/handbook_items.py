@@ -5,8 +5,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from ragtriage.data.chunking.corpus import Corpus, read_corpus
-from ragtriage.data.datasets.from_questions import items_of_set
+from ragtriage.data.datasets.from_questions import read_items
 from ragtriage.data.datasets.item import Item
+from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.importers.load import read_question_file
 from ragtriage.data.importers.parsing.input_file import InputFile
 
@@ -21,4 +22,4 @@ def handbook_corpus() -> Corpus:
 @cache
 def handbook_items() -> tuple[Item, ...]:
     loaded = read_question_file(InputFile.from_path(FOLDER / "questions.jsonl"))
-    return tuple(items_of_set(loaded, handbook_corpus()))
+    return read_items(loaded, CorpusWindows(handbook_corpus())).items

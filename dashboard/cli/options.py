@@ -84,6 +84,18 @@ def bands_option(usual: str) -> Callable[[T], T]:
     )
 
 
+class WholeHelp(click.Group):
+    """A group whose list of commands shows the first sentence of each, not its first 45 characters."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands in the help."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, command.get_short_help_str(limit=200)) for name, command in commands if command]
+            )
+
+
 class ChosenWords(click.ParamType[Any]):
     """Words out of a list, separated by commas; each comes once, in the order of the list."""
 

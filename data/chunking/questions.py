@@ -207,7 +207,7 @@ def questions_of_set(loaded: LoadedSet, corpus: Corpus) -> Questions:
     Raises:
         DataError: no gold of any question lies in the corpus.
     """
-    locator = _Locator(corpus)
+    locator = GoldLocator(corpus)
     records, partial, lost = [], 0, 0
     for question in loaded.questions:
         before = locator.counts["missing"]
@@ -238,7 +238,7 @@ def _notes(records: list[dict[str, Any]], partial: int, lost: int) -> tuple[str,
 
 
 @dataclass
-class _Locator:
+class GoldLocator:
     """Finds passages in a corpus and counts how each was found."""
 
     corpus: Corpus
@@ -264,7 +264,9 @@ class _Locator:
         listed = question.get("relevant_spans")
         gold = [entry for entry in question.get("relevant", ()) if entry.get("grade", 1.0) > 0]
         spans = (
-            [self._checked(span) for span in listed] if listed else [self._located(entry) for entry in gold]
+            [self._checked(span) for span in listed]
+            if listed
+            else [_of_hop(self._located(entry), entry.get("hop")) for entry in gold]
         )
         return list({tuple(span.values()): span for span in spans if span is not None}.values())
 
@@ -319,6 +321,10 @@ class _Locator:
             f"gold passages found in the corpus: {located:,} of {total:,} ({named})",
             *([f"gold passages that the corpus holds more than once: {repeated:,}"] if repeated else []),
         )
+
+
+def _of_hop(span: Span | None, hop: str | None) -> Span | None:
+    return span if span is None or hop is None else {**span, "hop": hop}
 
 
 def _span(document: Document, start: int, end: int) -> Span:

@@ -100,8 +100,14 @@ class Dataset:
         """Add items; the same items a second time add nothing.
 
         Raises:
-            DataError: an id is that of another item of the dataset.
+            DataError: an id is that of another item of the dataset, or the draft points into another corpus.
         """
+        if self.corpus_version not in ("", corpus.version):
+            what = f"points into corpus {self.corpus_version}, and {corpus.name} is {corpus.version}"
+            raise DataError(
+                f"dataset {self.name}: {what}; accepted: another name, or first "
+                f"`ragtriage dataset check {self.dataset_id} CORPUS --apply`"
+            )
         content = b"".join(_line(quoted(item, corpus)) for item in items)
         batch_id = hashlib.sha256(content).hexdigest()[:12]
         known = {

@@ -11,7 +11,7 @@ import click
 import orjson
 
 from ragtriage.dashboard.cli.asking.asking import ask_experiment, asking, print_summary
-from ragtriage.dashboard.cli.options import JSON, RUN, YES, WholeNumbers, key_value_pairs
+from ragtriage.dashboard.cli.options import JSON, RUN, YES, WholeHelp, WholeNumbers, key_value_pairs
 from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, wrapped
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.api import open_store
@@ -29,18 +29,6 @@ from ragtriage.data.experiments.stability import repeat_flips
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Number, Row, ends_of
 from ragtriage.metrics.statistics.intervals import Interval
-
-
-class WholeHelp(click.Group):
-    """A group whose list of commands shows the first sentence of each, not its first 45 characters."""
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands in the help."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, command.get_short_help_str(limit=200)) for name, command in commands if command]
-            )
 
 
 @click.group(cls=WholeHelp)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ragtriage.dashboard.cli.options import JSON
+from ragtriage.dashboard.cli.datasets import sources, versions
+from ragtriage.dashboard.cli.options import JSON, WholeHelp
 from ragtriage.dashboard.cli.terminal import print_json, row_table
 from ragtriage.data.api import open_store
 from ragtriage.data.datasets.dataset import Dataset, datasets
@@ -12,7 +13,7 @@ from ragtriage.data.datasets.review import read_draft
 from ragtriage.metrics.result_table import Cell
 
 
-@click.group()
+@click.group(cls=WholeHelp)
 def dataset() -> None:
     """Make a test set from a corpus, have it read by people, and freeze its versions."""
 
@@ -47,3 +48,7 @@ def _row(each: Dataset) -> dict[str, Cell]:
         "corpus": each.corpus_version,
         "created": each.created_at,
     }
+
+
+for command in (sources.from_questions, versions.freeze, versions.check, versions.split, versions.leakage):
+    dataset.add_command(command)

@@ -1,0 +1,91 @@
+"""The items that go into a version or a file: those that people read and kept, or all that filters passed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ragtriage.data.datasets.dataset import Version
+from ragtriage.data.datasets.item import Item
+from ragtriage.data.datasets.review import Draft, DraftItem
+from ragtriage.data.datasets.split import DEV, TAG, split_share, with_parts
+from ragtriage.data.errors import DataError
+from ragtriage.data.store.question_sets import QuestionSet
+
+REVIEWED = "reviewed"  # tag: whether people read and kept the item
+OUT = ("rejected", "disputed", "filtered")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Items of a draft, and how many were left out, by why."""
+
+    items: tuple[Item, ...]  # with the tags `reviewed`, and `split` where the dataset is split
+    unread: int  # that nobody decided on, or only before they were changed
+    rejected: int  # by readers or a filter
+    gone: int  # whose gold does not stand in the corpus any more
+    without_gold: int  # among the items: neither gold nor unanswerable
+    dev: int  # among the items
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what was left out, and what lacks gold, in sentences."""
+        lines = (
+            (self.unread, "left out because nobody has read them: {:,}"),
+            (self.rejected, "left out because readers or filters rejected them: {:,}"),
+            (self.gone, "left out because their gold is gone from the corpus: {:,}"),
+            (self.without_gold, "without gold: {:,}"),
+        )
+        return tuple(text.format(n) for n, text in lines if n)
+
+
+def choose(draft: Draft, unreviewed: bool = False) -> Chosen:
+    """Return the items of a draft that people read and kept; with `unreviewed`, also those to be read.
+
+    Raises:
+        DataError: there is none.
+    """
+    dataset = draft.dataset
+    corpus = dataset.corpus()
+    standing: list[DraftItem] = []
+    counts = {"unread": 0, "rejected": 0, "gone": 0}
+    for each in draft.items:
+        if each.state in OUT:
+            counts["rejected"] += 1
+        elif not (unreviewed or each.golden):
+            counts["unread"] += 1
+        elif any(
+            span.quote and corpus.by_name[span.doc_id].text[span.start : span.end] != span.quote
+            if span.doc_id in corpus.by_name
+            else True
+            for span in each.item.spans
+        ):
+            counts["gone"] += 1
+        else:
+            standing.append(each)
+    if not standing:
+        raise DataError(
+            f"dataset {dataset.name}: no item that people read and kept, of {len(draft.offered):,}; "
+            "accepted: a review on the page Datasets first, or --unreviewed"
+        )
+    plain = [
+        replace(each.item, proposed=(), tags={**each.item.tags, REVIEWED: "true" if each.golden else "false"})
+        for each in standing
+    ]
+    items = tuple(with_parts(plain, split_share(dataset)))
+    return Chosen(
+        items,
+        **counts,
+        without_gold=sum(not item.spans and item.answerable != "no" for item in items),
+        dev=sum(item.tags.get(TAG) == DEV for item in items),
+    )
+
+
+def freeze(draft: Draft, who: str, unreviewed: bool = False) -> tuple[Version, QuestionSet, Chosen]:
+    """Make the next version of a dataset; the newest where it has the same questions.
+
+    Raises:
+        DataError: there is no item.
+    """
+    chosen = choose(draft, unreviewed)
+    read = sum(item.tags[REVIEWED] == "true" for item in chosen.items)
+    return *draft.dataset.freeze(chosen.items, read, who), chosen

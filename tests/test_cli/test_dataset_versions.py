@@ -1,0 +1,80 @@
+"""The commands of `ragtriage dataset` that bring questions in and make versions of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import run
+from dataset_texts import HOUSE, LEAVE, TRAVEL
+
+QUESTIONS = (
+    {"question_id": "q1", "question": "How many days of leave are there?", "relevant": [{"text": "28 days"}]},
+    {
+        "question_id": "q2",
+        "question": "When does the door code change?",
+        "relevant": [{"text": "The door code changes every Monday."}],
+    },
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "rules").mkdir()
+    for name, text in (("leave", LEAVE), ("travel", TRAVEL), ("house", HOUSE)):
+        (tmp_path / "rules" / f"{name}.md").write_text(text, "utf-8")
+    lines = (json.dumps(question) + "\n" for question in QUESTIONS)
+    (tmp_path / "asked.jsonl").write_text("".join(lines), "utf-8")
+    return tmp_path
+
+
+def test_from_questions_to_a_version_that_a_grid_takes(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    workspace, rules = folder / "workspace", str(folder / "rules")
+    made = run(capsys, workspace, "dataset", "from-questions", str(folder / "asked.jsonl"), rules, "--json")
+    assert (made.code, made.json["items"], made.json["gold"]["gold"]) == (0, 2, 2)
+    refused = run(capsys, workspace, "dataset", "freeze", "asked")
+    assert refused.code == 2
+    assert "--unreviewed" in refused.err
+    frozen = run(capsys, workspace, "dataset", "freeze", "asked", "--unreviewed", "--json")
+    assert (frozen.json["version"], frozen.json["n"], frozen.json["n_read"]) == (1, 2, 0)
+    words = ("grid", rules, "--questions", "asked v1", "--sizes", "64", "--overlaps", "0", "--json")
+    assert run(capsys, workspace, *words).code == 0
+
+
+def test_check_ends_with_1_where_gold_changed_and_applies_the_new_corpus(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    workspace, rules = folder / "workspace", folder / "rules"
+    run(capsys, workspace, "dataset", "from-questions", str(folder / "asked.jsonl"), str(rules))
+    same = run(capsys, workspace, "dataset", "check", "asked", str(rules))
+    assert same.code == 0
+    assert "of 2 spans 2 same, 0 moved, 0 changed, 0 gone" in same.out
+    (rules / "house.md").write_text("# House\n\nNo code any more.\n", "utf-8")
+    (rules / "leave.md").write_text(f"Read this first.\n\n{LEAVE}", "utf-8")
+    changed = run(capsys, workspace, "dataset", "check", "asked", str(rules), "--apply", "--json")
+    assert changed.code == 1
+    assert changed.json["spans"] == {"same": 0, "moved": 1, "changed": 0, "gone": 1}
+    assert changed.json["to_read"] == ["q2"]
+    frozen = run(capsys, workspace, "dataset", "freeze", "asked", "--unreviewed")
+    assert "1 questions" in frozen.out
+    assert "gold is gone from the corpus: 1" in frozen.out
+
+
+def test_split_tells_who_changed_sides_and_leakage_ends_with_1(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    workspace = folder / "workspace"
+    run(capsys, workspace, "dataset", "from-questions", str(folder / "asked.jsonl"), str(folder / "rules"))
+    first = run(capsys, workspace, "dataset", "split", "asked", "--dev", "0.01", "--json")
+    assert (first.json["dev"], first.json["test"], first.json["before"]) == (0, 2, None)
+    second = run(capsys, workspace, "dataset", "split", "asked", "--dev", "0.99", "--json")
+    assert (second.json["dev"], second.json["changed"]) == (2, 2)
+    (folder / "examples.txt").write_text("when does the door code change\nWho has keys?\n", "utf-8")
+    leaked = run(capsys, workspace, "dataset", "leakage", "asked", str(folder / "examples.txt"), "--json")
+    assert leaked.code == 1
+    assert [(row["question"], row["how"]) for row in leaked.json] == [("q2", "folded")]
+    (folder / "examples.txt").write_text("Who has keys?\n", "utf-8")
+    assert run(capsys, workspace, "dataset", "leakage", "asked", str(folder / "examples.txt")).code == 0
