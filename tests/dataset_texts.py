@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.errors import ValidationErrors
@@ -32,7 +34,7 @@ def windows() -> CorpusWindows:
     return CorpusWindows(corpus())
 
 
-def question_set(*records: dict[str, object], name: str = "asked") -> LoadedSet:
+def question_set(*records: Mapping[str, object], name: str = "asked") -> LoadedSet:
     """Return records as a question set in memory."""
     parsed = ParsedRun(name, list(enumerate(records, 1)), f"{name}.jsonl", "native")
     return parsed_set(parsed, ValidationErrors(name))
