@@ -181,7 +181,7 @@ def run_configuration(
             "index_tokens": sum(tokens),
         },
         dataset=plan.questions.name,
-        dataset_version=plan.questions.version,
+        dataset_version=plan.questions.stated_version or plan.questions.version,
         corpus_version=plan.corpus.version,
         created_at=plan.created_at,
         notes=(*plan.corpus.notes, *plan.questions.notes),

@@ -40,6 +40,7 @@ class Questions:
     # in the native form, with `question_id`, `question` and `relevant_spans` at least
     records: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...] = field(default=())  # what was left out, and why
+    stated_version: str = ""  # of a question set that states one, such as "v2"
 
     @cached_property
     def version(self) -> str:
@@ -224,7 +225,9 @@ def questions_of_set(loaded: LoadedSet, corpus: Corpus) -> Questions:
             "accepted: the corpus that the passages were taken from"
         )
     notes = (*locator.notes(), *_notes(records, partial, lost))
-    return Questions(loaded.facts.name, tuple(records), notes)
+    facts = loaded.facts
+    stated = "" if facts.dataset_version == facts.set_id else facts.dataset_version
+    return Questions(facts.name, tuple(records), notes, stated)
 
 
 def _notes(records: list[dict[str, Any]], partial: int, lost: int) -> tuple[str, ...]:
