@@ -36,6 +36,7 @@ PAGES = (
     "chunking",
     "alignment",
     "experiments",
+    "datasets",
     "judge",
     "benchmarks",
     "present",

@@ -35,7 +35,10 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.errors import DataError
 from ragtriage.metrics.schema.scores import MetricsError
 
-SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs", "chunking")  # pages that show runs without samples
+# pages that show runs without samples
+SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs", "chunking", "datasets")
+WITHOUT_RUNS = ("runs", "datasets")  # pages of a workspace without runs
+WITHOUT_HEADER = ("datasets",)  # about the workspace: what is chosen stands on the page
 SIDEBAR_WIDTH = 208
 STATIC = Path(__file__).parent.parent / "static"
 
@@ -92,10 +95,10 @@ try:
         view = View.of(store, current_selection())
         if presenting and (view is None or view.run.means):
             end_presentation()
-        if view is None and page.url_path != "runs" and store.unreadable():
+        if view is None and page.url_path not in WITHOUT_RUNS and store.unreadable():
             open_page(Headline("bad", "No run can be read", "Each problem is listed below."))
             tell_unreadable(store)
-        elif view is None and page.url_path != "runs":
+        elif view is None and page.url_path not in WITHOUT_RUNS:
             open_page(
                 Headline(
                     "empty",
@@ -108,9 +111,12 @@ try:
         else:
             if view is not None:
                 pin_run(view.run)
-                st.set_page_config(page_title=f"{page.title} · {view.labels[view.run.run_id]} · ragtriage")
+                if page.url_path not in WITHOUT_HEADER:
+                    st.set_page_config(
+                        page_title=f"{page.title} · {view.labels[view.run.run_id]} · ragtriage"
+                    )
                 st.session_state["view"] = view
-                if not presenting:
+                if not presenting and page.url_path not in WITHOUT_HEADER:
                     draw_header(view, page.url_path)
             else:
                 st.session_state["view"] = None

@@ -15,6 +15,6 @@ PAGES = {
         ("alignment", "align_horizontal_left"),
         ("experiments", "science"),
     ],
-    "Trust": [("judge", "gavel"), ("benchmarks", "leaderboard")],
+    "Trust": [("datasets", "quiz"), ("judge", "gavel"), ("benchmarks", "leaderboard")],
     "Hand over": [("present", "slideshow"), ("runs", "database")],
 }

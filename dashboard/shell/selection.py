@@ -23,6 +23,7 @@ from ragtriage.metrics.schema.metric import CONVENTIONS, whole_number
 LONGEST = 500  # characters of a text taken from a URL
 MOST_VERSIONS = 20
 HIGHEST_PRICE = 10_000.0
+READINGS = ("unread", "marked", "kept", "rejected", "filtered", "disputed")
 _WORDS: dict[str, tuple[str, ...]] = {
     "pattern": ("", *(entry.key for entry in PATTERNS)),
     "stage": ("", *(entry.key for entry in STAGES)),
@@ -30,12 +31,13 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "refused": ("", "yes", "no"),
     "label": LABEL_STATES,
     "convention": CONVENTIONS,
-    "part": ("", "people", "errors"),
+    "part": ("", "people", "errors", "review", "versions", "card"),
     "axis": ("", "time"),
     "bands": ("", *SCALE_TITLES),
     "use_case": ("", *USE_CASES),
     "verdict": ("", "passed", "unmeasured", "all"),
     "since": ("", "before", "release", "baseline"),
+    "reading": ("", *READINGS),
 }
 _FORMER_KEYS = {  # names of fields in older links
     "signal": "context_metric",
@@ -101,7 +103,13 @@ class Selection:
     human_threshold: float = 0.5  # threshold on the human ratings, as a share of their scale
     metric_threshold: float = 0.5  # the same on the metric
     queue: int = 0  # number of the random labelling queue in use; 0 for none
-    part: str = ""  # which section of the Judge page is open
+    part: str = ""  # which section of the Judge page, or of the Datasets page, is open
+    dataset: str = ""  # id of the dataset on display; "" for the newest
+    frozen: int = 0  # number of its version on display; 0 for the draft
+    item: str = ""  # id of the question that is open in its review
+    reading: str = ""  # which of its questions are listed: a key of READINGS; "" for all
+    check_mark: str = ""  # key of the check that marks the listed questions; "" for any
+    document: str = ""  # id of the document that the listed questions have their gold in; "" for any
     axis: str = ""  # how the Trend page spaces runs: "" equally, "time" by their time
     bands: str = ""  # key of the scale of bands; "" for the production targets
     use_case: str = ""  # what the evaluation plan on Runs is for; "" for production

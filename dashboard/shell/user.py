@@ -12,6 +12,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.store.access import allowed_folders, read_only
 
 USER_NAME = "annotator_name"  # in the session
+WANTED = "label_wanted"  # in the session: the box that the last key press asks to fill
 
 
 def current_user() -> str:
@@ -22,6 +23,24 @@ def current_user() -> str:
 def name_box(width: int = 150, **more: Any) -> None:
     """Draw the box for the user's name, which all pages share; the rest is passed on to st.text_input."""
     st.text_input("Your name", key=USER_NAME, persist_state="session", width=width, max_chars=60, **more)
+
+
+def name_is_missing(done: str) -> bool:
+    """Return whether the name is missing; where it is, say so and ask for the cursor in its box.
+
+    Args:
+        done: what would have been done, as "labelled".
+    """
+    if current_user():
+        return False
+    st.session_state[WANTED] = USER_NAME
+    st.toast(f"Nothing was {done}: enter your name first, in the box among the buttons.", icon="⚠️")
+    return True
+
+
+def wanted_box() -> str:
+    """Return the key of the box that the last key press asks to fill, once; "" for none."""
+    return str(st.session_state.pop(WANTED, ""))
 
 
 def attempt(change: Callable[[], str | None]) -> None:

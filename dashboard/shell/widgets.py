@@ -41,10 +41,12 @@ def show_in(key: str, value: Any) -> None:
 
 _CURSOR = """<script>
 (function find(left) {
-  const field = document.querySelector(".st-key-%s input");
+  const field = document.querySelector(".st-key-%s :is(input, textarea)");
   if (!field) { if (left) setTimeout(find, 100, left - 1); return; }
   field.focus();
-  field.addEventListener("keydown", event => { if (event.key === "Enter") setTimeout(() => field.blur()); });
+  field.addEventListener("keydown", event => {
+    if (event.key === "Enter" && field.tagName === "INPUT") setTimeout(() => field.blur());
+  });
 })(20);
 </script>"""
 

@@ -160,10 +160,10 @@ def chunks_of(tokenized: TokenizedText, chunking: Chunking) -> list[Chunk]:
     ranges = dict.fromkeys(_SPLITTERS[chunking.strategy](tokenized, chunking))
     text = tokenized.text
     kept = [(start, end) for start, end in ranges if start < end and not text[start:end].isspace()]
-    return [Chunk(start, end, _path(tokenized.headings, start)) for start, end in kept]
+    return [Chunk(start, end, heading_path(tokenized.headings, start)) for start, end in kept]
 
 
-def _path(headings: list[tuple[int, int, str]], at: int) -> tuple[str, ...]:
+def heading_path(headings: list[tuple[int, int, str]], at: int) -> tuple[str, ...]:
     """Return the headings above a character, outermost first."""
     path: list[tuple[int, str]] = []
     for start, level, words in headings:

@@ -78,11 +78,12 @@ class Dataset:
         Raises:
             WorkspaceError: a file of one is missing or damaged.
         """
+        return sorted(map(self._batch, self.batch_ids()), key=lambda batch: (batch.made_at, batch.batch_id))
+
+    def batch_ids(self) -> tuple[str, ...]:
+        """Return the ids of the batches, in no order that means anything."""
         folder = self.folder / "batches"
-        names = sorted(path.name for path in folder.glob("*") if path.is_dir() and path.name[0] != ".")
-        return sorted(
-            (self._batch(name) for name in names), key=lambda batch: (batch.made_at, batch.batch_id)
-        )
+        return tuple(sorted(path.name for path in folder.glob("*") if path.is_dir() and path.name[0] != "."))
 
     def _batch(self, batch_id: str) -> Batch:
         path = self.folder / "batches" / batch_id

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ragtriage.data.datasets.dataset import Dataset
+from ragtriage.data.datasets.dataset import Batch, Dataset
 from ragtriage.data.datasets.item import GoldSpan, Item
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.ledger import Ledger
@@ -37,6 +37,9 @@ _INSERT = (
 _EVENTS = (
     "SELECT event_id, question_id, who, action, reason, item, content_hash, at, undone_at FROM dataset_events"
     " WHERE dataset_id = ? ORDER BY event_id"
+)
+_STATE = (
+    "SELECT count(*), count(undone_at), coalesce(max(undone_at), '') FROM dataset_events WHERE dataset_id = ?"
 )
 _UNDO = (
     "UPDATE dataset_events SET undone_at = ? WHERE event_id = (SELECT max(event_id) FROM dataset_events"
@@ -137,14 +140,28 @@ class Draft:
         return next((each for each in self.items if each.item.question_id == question_id), None)
 
 
-def read_draft(dataset: Dataset) -> Draft:
-    """Read the items of a dataset with what was decided on them."""
+def draft_state(dataset: Dataset) -> tuple[object, ...]:
+    """Return what the draft of a dataset follows from: its corpus, and how much was decided and undone."""
+    if not dataset.ledger.path.exists():
+        return (dataset.corpus_version,)
+    with dataset.ledger.open() as connection:
+        decided = connection.execute(_STATE, (dataset.dataset_id,)).fetchone()
+    return (dataset.corpus_version, *decided)
+
+
+def read_draft(dataset: Dataset, batches: Sequence[Batch] | None = None) -> Draft:
+    """Read the items of a dataset with what was decided on them.
+
+    Args:
+        dataset: to read.
+        batches: its batches, where they were read before; they never change.
+    """
     by_item = defaultdict[str, list[Event]](list)
     for event in events_of(dataset):
         if event.undone_at is None:
             by_item[event.question_id].append(event)
     items = []
-    for batch in dataset.batches():
+    for batch in dataset.batches() if batches is None else batches:
         for made in batch.items:
             events = by_item.get(made.question_id, [])
             changed = [event.item for event in events if event.item is not None]

@@ -22,6 +22,7 @@ PAGES = {
     "chunking": "chunking?project=state_of_the_union",
     "alignment": "alignment?project=handbook",
     "experiments": "experiments?project=experiments",
+    "datasets": "datasets?project=handbook",
     "judge": "judge?project=mtrag%2C+judged&part=people",
     "benchmarks": "benchmarks?project=ragchecker",
     "present": "present?project=handbook",

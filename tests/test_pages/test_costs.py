@@ -22,6 +22,7 @@ PAGES = (
     "chunking",
     "alignment",
     "experiments",
+    "datasets",
     "judge",
     "benchmarks",
     "present",

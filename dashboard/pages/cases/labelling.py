@@ -8,7 +8,16 @@ from typing import Any
 import streamlit as st
 
 from ragtriage.dashboard.shell.session import View, keep
-from ragtriage.dashboard.shell.user import USER_NAME, attempt, current_user, may_write, name_box, only_reads
+from ragtriage.dashboard.shell.user import (
+    WANTED,
+    attempt,
+    current_user,
+    may_write,
+    name_box,
+    name_is_missing,
+    only_reads,
+    wanted_box,
+)
 from ragtriage.dashboard.shell.widgets import put_cursor
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.cases.checks import attack_questions
@@ -57,7 +66,6 @@ _VERDICTS: tuple[tuple[str, Verdict, str], ...] = (
 )
 SAID = "label_said"  # in the session: what the last key press did
 MORE = "label_more"
-WANTED = "label_wanted"  # in the session: the box that the last key press asks to fill
 
 
 def label_buttons(
@@ -97,7 +105,7 @@ def label_buttons(
         "", key="label_undo", icon=":material/undo:", shortcut="U", help="Undo your newest label",
         on_click=_undo, args=(view, case[0]),
     )  # fmt: skip
-    if wanted := st.session_state.pop(WANTED, ""):
+    if wanted := wanted_box():
         put_cursor(wanted)
 
 
@@ -123,7 +131,7 @@ def label_list(labels: Sequence[Label]) -> None:
 def _label(
     view: View, case: tuple[str, str, int], verdict: Verdict | None, after: str | None, queue_id: int | None
 ) -> None:
-    if _nameless("labelled"):
+    if name_is_missing("labelled"):
         return
     failure, note = st.session_state.get("failure_label") or "", st.session_state.get("label_note") or ""
     if verdict is None and not note.strip():
@@ -142,15 +150,6 @@ def _label(
     st.session_state[SAID] = f"{which}: {verdict or 'note kept'}{' · next case' if moved else ''}"
 
 
-def _nameless(done: str) -> bool:
-    """Return whether the name is missing; where it is, say so and lead to its box."""
-    if current_user():
-        return False
-    st.session_state[WANTED] = USER_NAME
-    st.toast(f"Nothing was {done}: enter your name first, in the box next to Pass and Fail.", icon="⚠️")
-    return True
-
-
 def run_is_there(view: View, run_id: str) -> bool:
     """Return whether a run is still in the workspace; where it is not, say that nothing was labelled."""
     if run_id in view.store.workspace.run_ids():
@@ -160,7 +159,7 @@ def run_is_there(view: View, run_id: str) -> bool:
 
 
 def _undo(view: View, run_id: str) -> None:
-    if _nameless("undone"):
+    if name_is_missing("undone"):
         return
     undone = view.store.ledger.undo_label(run_id, st.session_state["annotator_name"])
     if undone is None:

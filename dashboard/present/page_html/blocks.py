@@ -57,7 +57,7 @@ def style_sheet(theme: Theme) -> Markup:
 
 
 @cache
-def page_style(page: Literal["cases", "compare", "diagnosis", "triage"], theme: Theme) -> Markup:
+def page_style(page: Literal["cases", "compare", "datasets", "diagnosis", "triage"], theme: Theme) -> Markup:
     """Return the style rules of a page's own blocks in the colours of a theme."""
     return render(f"style_{page}.html", t=THEMES[theme])
 

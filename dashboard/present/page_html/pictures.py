@@ -97,3 +97,23 @@ def _bar(bar: ScoreBar, x: int, tokens: Tokens) -> str:
         f'<rect x="{x}" y="{top:.1f}" width="{_WIDTH}" height="{height:.1f}" fill="{colour}"/>'
         f'<rect x="{x - 2}" y="{0.25 + line:.1f}" width="{_WIDTH + 4}" height="1.5" fill="{tokens.text}"/>'
     )
+
+
+@cache
+def pass_boxes(passed: tuple[bool | None, ...], theme: Theme) -> str:
+    """Return a box for each version, filled where it passes and dashed where nothing was measured."""
+    tokens = THEMES[theme]
+    drawn = "".join(_box(each, 2 + at * 15, tokens) for at, each in enumerate(passed))
+    return svg_address(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{15 * len(passed) + 2}" height="26">{drawn}</svg>'
+    )
+
+
+def _box(passed: bool | None, x: int, tokens: Tokens) -> str:
+    if passed:
+        return f'<rect x="{x}" y="7" width="12" height="12" rx="2" fill="{tokens.good_mark}"/>'
+    colour, dashes = (tokens.muted, ' stroke-dasharray="2 2"') if passed is None else (tokens.bad.text, "")
+    return (
+        f'<rect x="{x + 1}" y="8" width="10" height="10" rx="1.5" fill="none" stroke="{colour}" '
+        f'stroke-width="1.7"{dashes}/>'
+    )

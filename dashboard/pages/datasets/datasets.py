@@ -1,0 +1,35 @@
+"""Datasets: can I trust what I measure with, and what is missing?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.datasets import EMPTY
+from ragtriage.dashboard.pages.datasets.opened import open_dataset
+from ragtriage.dashboard.pages.datasets.review import review_section
+from ragtriage.dashboard.present.page_html.blocks import page_style
+from ragtriage.dashboard.shell.components import current_theme, open_page
+from ragtriage.dashboard.shell.session import View, current_selection, open_store
+from ragtriage.dashboard.shell.user import may_write
+from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.data.datasets.dataset import datasets
+
+CLEAR = {"frozen": 0, "item": "", "reading": "", "check_mark": "", "document": ""}
+store = open_store()
+view = View.of(store, current_selection())
+every = {each.dataset_id: each for each in reversed(datasets(store.workspace))}
+
+st.html(page_style("datasets", current_theme()))
+if not every:
+    open_page(EMPTY)
+    st.stop()
+with st.container(horizontal=True, vertical_alignment="center", gap="small", key="dataset_header"):
+    chosen = choose(
+        "Dataset", "dataset", list(every), lambda key: every[key].name, CLEAR,
+        label_visibility="collapsed", width=190,
+    )  # fmt: skip
+    dataset = every[chosen]
+    if not may_write():
+        st.badge("Read only", icon=":material/lock:", color="gray", help="Nothing can be changed here.")
+opened = open_dataset(dataset)
+review_section(opened, view)

@@ -1,0 +1,152 @@
+"""The open question of a review: its gold in its place, where it may be answered too, checks and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.headline import Look
+from ragtriage.dashboard.pages.datasets.opened import Opened
+from ragtriage.dashboard.pages.datasets.passes import VersionPasses, answer_of, passes_of
+from ragtriage.dashboard.pages.datasets.queue import Queued
+from ragtriage.dashboard.present.page_html.blocks import Chip
+from ragtriage.dashboard.present.page_html.dataset_item import (
+    CheckCell,
+    ItemHead,
+    Place,
+    VersionChip,
+    check_grid,
+    item_head,
+    place_of,
+    places,
+)
+from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.shell.widgets import draw_folded
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.data.chunking.chunkers import TokenizedText, heading_path
+from ragtriage.data.datasets.checks import CHECKS, CheckResult
+from ragtriage.data.datasets.item import KINDS, GoldSpan, Item
+from ragtriage.data.datasets.review import REASONS
+
+LOOKS: Mapping[str, Look] = {"passed": "good", "marked": "unclear", "not checked": "unmeasured"}
+SHORT = {  # titles of checks in the grid
+    "gold": "Gold", "form": "Form", "copied": "Copied run", "leak": "Answer in question",
+    "grounded": "Numbers", "alone": "Stands alone", "twin": "Nearest twin", "round_trip": "BM25",
+    "elsewhere": "Elsewhere",
+}  # fmt: skip
+MARKS = {  # what a mark says in a chip
+    "gold": "gold does not stand", "form": "wording", "copied": "copies the gold",
+    "leak": "answer in the question", "grounded": "numbers not in the gold", "alone": "does not stand alone",
+    "twin": "twin of another", "round_trip": "not found by its words",
+    "elsewhere": "perhaps answered elsewhere",
+}  # fmt: skip
+JUDGED = ("realism", "blind")
+LONGEST_ANSWER = 600
+MOST_SPANS = 6
+LONG = 1_200  # characters of gold from which on an item is
+
+
+def is_long(item: Item) -> bool:
+    """Return whether a question with its gold needs more than a screen."""
+    return len(item.spans) > 2 or sum(len(span.quote) for span in item.spans) > LONG
+
+
+def open_item(opened: Opened, queued: Queued, view: View | None, with_head: bool = True) -> None:
+    """Draw the open question; without its head where a form that changes it stands there."""
+    item = queued.item
+    if with_head:
+        st.html(item_head(ItemHead(_chips(queued), item.history, item.question, item.answer, not item.spans)))
+    gold = [_place(opened, span, _hop_note(item, span)) for span in item.spans[:MOST_SPANS]]
+    left_out = len(item.spans) - len(gold)
+    title = "Gold in its place" + (f", {left_out} more of {len(item.spans)} not shown" if left_out else "")
+    result = opened.checks.of(item)
+    other = other_place(result.results)
+    if other is not None:
+        place = _place(opened, other, "G adds it as gold")
+        gold.append(replace(place, heading=f"Answered here too? {place.heading}", look="unclear"))
+    if gold:
+        st.html(places(title if item.spans else "", gold))
+    versions = passes_of(view, [item])
+    st.html(check_grid(_cells(result.results, item, queued), _version_chips(view, versions, item)))
+    if item.spans:
+        names = list(dict.fromkeys(span.doc_id for span in item.spans))
+        draw_folded("Whole page", "whole_page", lambda: _whole_pages(opened, names))
+
+
+def other_place(results: Sequence[CheckResult]) -> GoldSpan | None:
+    """Return the place that may answer too, by the free checks; None where there is none."""
+    return next((result.place for result in results if result.key == "elsewhere" and result.place), None)
+
+
+def _chips(queued: Queued) -> list[Chip]:
+    item = queued.item
+    chips = [Chip(KINDS.get(item.kind, item.kind), help=item.kind)] if item.kind else []
+    chips += [Chip(value, help=key) for key, value in list(item.tags.items())[:3]]
+    chips += [
+        Chip(f"! {MARKS[mark.key]}", "unclear", help=f"{mark.value} {mark.detail}".strip())
+        for mark in queued.marks
+    ]
+    own = queued.entry.decisions
+    reasons = {event.reason for event in own.values() if event.action == "reject"} if own else set()
+    if queued.state == "rejected" and reasons:
+        chips.append(Chip(f"✕ {', '.join(REASONS[reason] for reason in sorted(reasons))}", "bad"))
+    if queued.disputed:
+        chips.append(Chip("? readers differ", "unclear"))
+    if item.rejected_by and not queued.is_unread:
+        chips.append(Chip(f"a filter rejected it: {item.rejected_by}", "unmeasured", help=item.reason))
+    return chips
+
+
+def _hop_note(item: Item, span: GoldSpan) -> str:
+    hops = list(item.hops.values())
+    at = next(at for at, spans in enumerate(hops) if span in spans)
+    parts = [f"hop {at + 1} of {len(hops)}"] if len(hops) > 1 else []
+    if len(hops[at]) > 1:
+        parts.append(f"one of {len(hops[at])} alternatives")
+    return ", ".join(parts)
+
+
+def _place(opened: Opened, span: GoldSpan, note: str) -> Place:
+    document = opened.windows.corpus.by_name.get(span.doc_id)
+    headings: Sequence[str] = ()
+    if document is not None:
+        headings = heading_path(TokenizedText(document.text).headings, span.start)
+    return place_of(span, document, headings, note)
+
+
+def _cells(results: Sequence[CheckResult], item: Item, queued: Queued) -> list[CheckCell]:
+    cells = [
+        CheckCell(SHORT.get(result.key, CHECKS[result.key].title), result.value, result.detail,
+            LOOKS[result.state])
+        for result in results
+    ]  # fmt: skip
+    edited = item.content_hash != queued.entry.made.content_hash
+    for key in JUDGED:
+        value, title = item.judged.get(key), {"realism": "Realism", "blind": "Read blind"}[key]
+        if value is None or edited:
+            why = "stale: edited since" if value is not None else "judge not run"
+            cells.append(CheckCell(title, "", why, "unmeasured"))
+        else:
+            cells.append(CheckCell(title, shorten(str(value), 40), "by the model", "good"))
+    return cells
+
+
+def _version_chips(view: View | None, versions: Sequence[VersionPasses], item: Item) -> list[VersionChip]:
+    if view is None:
+        return []
+    chips = []
+    for at, version in enumerate(versions, start=1):
+        passed = version.passed.get(item.question_id)
+        look: Look = "unmeasured" if passed is None else "good" if passed else "bad"
+        answer = answer_of(view.usual_diagnosis(version.run), item.question_id)
+        chips.append(VersionChip(f"V{at}", look, f"{version.name}: {shorten(answer, LONGEST_ANSWER)}"))
+    return chips
+
+
+def _whole_pages(opened: Opened, names: Sequence[str]) -> None:
+    for name in names:
+        document = opened.windows.corpus.by_name.get(name)
+        if document is not None:
+            st.text(f"{name}\n\n{document.text}")

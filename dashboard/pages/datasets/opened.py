@@ -1,0 +1,124 @@
+"""The dataset on display with what belongs to it, each read once: items, decisions, corpus, free checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import streamlit as st
+
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import current_selection
+from ragtriage.data.datasets.checks import CheckedItem, FreeChecks
+from ragtriage.data.datasets.dataset import Batch, Dataset, Version
+from ragtriage.data.datasets.item import Item
+from ragtriage.data.datasets.review import Draft, DraftItem, draft_state, read_draft
+from ragtriage.data.datasets.windows import CorpusWindows
+from ragtriage.data.store.question_sets import load_set
+
+
+class KeptChecks:
+    """The free checks of a dataset's items, each item checked once for the content that it has.
+
+    A twin is sought among the items as they were made, so that an edit checks no other item again.
+    """
+
+    def __init__(self, checks: FreeChecks) -> None:
+        self.checks = checks
+        self._checked: dict[tuple[str, str], CheckedItem] = {}
+
+    def of(self, item: Item) -> CheckedItem:
+        """Return an item with its checks."""
+        key = (item.question_id, item.content_hash)
+        if key not in self._checked:
+            self._checked[key] = CheckedItem(item, self.checks.of(item))
+        return self._checked[key]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A dataset as a page shows it: its draft, or one of its versions."""
+
+    dataset: Dataset
+    draft: Draft
+    version: Version | None  # on display; None for the draft
+    items: tuple[DraftItem, ...]  # of the draft or the version
+    state: tuple[Any, ...]  # what all of it follows from
+
+    @property
+    def cache_key(self) -> tuple[Any, ...]:
+        """What identifies it, for results that are kept."""
+        return self.state
+
+    @cached_property
+    def offered(self) -> list[DraftItem]:
+        """The items that passed the filters, and those that a reader kept in spite of one."""
+        return [each for each in self.items if not each.item.rejected_by or each.golden]
+
+    @property
+    def windows(self) -> CorpusWindows:
+        """The corpus that the items point into, ready to be searched."""
+        return _windows(self.dataset, self.version.corpus_version if self.version else str(self.state[1]))
+
+    @property
+    def checks(self) -> KeptChecks:
+        """The free checks of the items."""
+        version = self.version.corpus_version if self.version else str(self.state[1])
+        return _checks(self.dataset, self.dataset.batch_ids(), version)
+
+    @property
+    def checked(self) -> Mapping[str, CheckedItem]:
+        """Question id -> item with its checks, in the order of the items; the first time takes a while."""
+        return checked_items(self)
+
+
+def open_dataset(dataset: Dataset) -> Opened:
+    """Read a dataset, or what was kept of it, in the version that the address names."""
+    batch_ids, state = dataset.batch_ids(), draft_state(dataset)
+    draft = _draft(dataset, batch_ids, state)
+    number = current_selection().frozen
+    version = next((each for each in dataset.versions() if each.version == number), None)
+    items = draft.items if version is None else _frozen(dataset, version)
+    key = (dataset.dataset_id, *state, batch_ids, str(dataset.folder), version and version.version)
+    return Opened(dataset, draft, version, items, key)
+
+
+@kept
+def _batches(dataset: Dataset, batch_ids: tuple[str, ...]) -> list[Batch]:  # noqa: ARG001 -- its key
+    return dataset.batches()
+
+
+@kept
+def _draft(
+    dataset: Dataset,
+    batch_ids: tuple[str, ...],
+    state: tuple[object, ...],  # noqa: ARG001 -- its key
+) -> Draft:
+    return read_draft(dataset, _batches(dataset, batch_ids))
+
+
+@kept
+def _frozen(dataset: Dataset, version: Version) -> tuple[DraftItem, ...]:
+    items = map(Item.from_question, load_set(dataset.workspace, version.set_id).questions)
+    return tuple(DraftItem(item, item, "", ()) for item in items)
+
+
+@kept
+def _windows(dataset: Dataset, corpus_version: str) -> CorpusWindows:
+    return CorpusWindows(dataset.corpus(corpus_version))
+
+
+@kept
+def _checks(dataset: Dataset, batch_ids: tuple[str, ...], corpus_version: str) -> KeptChecks:
+    items = [item for batch in _batches(dataset, batch_ids) for item in batch.items if not item.rejected_by]
+    return KeptChecks(FreeChecks(_windows(dataset, corpus_version), items))
+
+
+@kept
+def checked_items(opened: Opened) -> Mapping[str, CheckedItem]:
+    """Return question id -> item with its checks."""
+    checks = opened.checks
+    with st.spinner("Checking the questions"):
+        return {each.item.question_id: checks.of(each.item) for each in opened.items}

@@ -1,0 +1,82 @@
+"""The review of a dataset: how far it is, the list of questions beside the open one, and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+
+import streamlit as st
+
+from ragtriage.dashboard.headlines.datasets import ReviewCounts, review_headline
+from ragtriage.dashboard.pages.datasets.decisions import decision_bar, edit_form
+from ragtriage.dashboard.pages.datasets.item import is_long, open_item
+from ragtriage.dashboard.pages.datasets.opened import Opened
+from ragtriage.dashboard.pages.datasets.queue import (
+    Queued,
+    filter_chips,
+    in_queue,
+    item_list,
+    listed,
+    position_in,
+    queue_of,
+)
+from ragtriage.dashboard.present.page_html.dataset_item import review_band
+from ragtriage.dashboard.shell.components import draw_html
+from ragtriage.dashboard.shell.session import View, current_selection
+from ragtriage.dashboard.shell.user import current_user
+from ragtriage.data.datasets.readers import reader_agreement, share_kept
+from ragtriage.metrics.number_text import count, interval_text, number
+
+LIST, ITEM = 41, 59  # widths in percent
+BAND_HEIGHT, ITEM_HEIGHT = 40, 860  # pixels, the latter of an item that is long
+
+
+def review_section(opened: Opened, view: View | None) -> None:
+    """Draw the review."""
+    who = "" if opened.version else current_user()
+    queue = queue_of(opened, who)
+    rows = listed(queue, current_selection())
+    _band(opened, queue, len(rows), who)
+    listing, detail = st.columns([LIST, ITEM], gap="medium")
+    at = position_in(rows)
+    with listing:
+        filter_chips(queue)
+        if at is not None:
+            item_list(rows, at, view)
+    if at is not None:
+        with detail:
+            decision_bar(opened, rows, at)
+            # a long item scrolls beside the list, so that list and keys stay in sight
+            with st.container(height=ITEM_HEIGHT if is_long(rows[at].item) else "content", border=False):
+                edited = edit_form(opened, rows, at)
+                open_item(opened, rows[at], view, not edited)
+
+
+def _band(opened: Opened, queue: Sequence[Queued], n_listed: int, who: str) -> None:
+    rows = in_queue(queue)
+    states = [each.state for each in rows]
+    n = {state: states.count(state) for state in ("kept", "edited", "rejected", "disputed")}
+    entries = [each.entry for each in rows]
+    rate = share_kept(entries, who)
+    counts = ReviewCounts(len(rows), sum(n.values()), n["kept"] + n["edited"], n["rejected"], n_listed, rate)
+    meta = [f"{n['kept']:,} accepted", f"{n['edited']:,} edited", f"{n['rejected']:,} rejected"]
+    if n["disputed"]:
+        meta.append(f"{n['disputed']:,} disputed")
+    if rate is not None:
+        meta.append(f"kept {number(rate.mean)} {interval_text(rate.low, rate.high)}")
+    meta += _readers(opened)
+    shares = [(name, n[name] / max(len(rows), 1)) for name in ("kept", "edited", "rejected")]
+    draw_html(review_band(review_headline(counts), shares, " · ".join(meta)), BAND_HEIGHT)
+
+
+def _readers(opened: Opened) -> list[str]:
+    """Return who reads, and how far the first two agree; what each said of an item is not shown."""
+    readers = opened.draft.readers
+    agreement = reader_agreement(opened.draft)
+    if agreement is None:
+        return [count(len(readers), "reader")] if readers else []
+    kappa, words = agreement.kappa, f"{count(len(readers), 'reader')}, {agreement.n:,} read twice"
+    if not isfinite(kappa.value):
+        return [f"{words}, {agreement.same:,} alike"]
+    ends = f" {interval_text(kappa.low, kappa.high)}" if isfinite(kappa.low) else ""
+    return [f"{words}, κ {number(kappa.value)}{ends}"]

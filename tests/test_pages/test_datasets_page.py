@@ -1,0 +1,222 @@
+"""The page Datasets: review by keys, its filters, two blind readers, what cannot be changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page_text import headline, html_text
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from ragtriage.dashboard.pages.datasets.queue import SHOWN_REJECTS, is_read_too
+from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.datasets.dataset import Dataset, create_dataset
+from ragtriage.data.datasets.item import GoldSpan, Item
+from ragtriage.data.datasets.review import accept, edit, events_of, read_draft, reject
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.access import READ_ONLY
+
+PAGE = (
+    "# Leave\n\n<b>Annual</b> leave expires after one year.\n\n## Comp time\n\n"
+    "Comp time expires after one year too, and travel time after two pay periods.\n"
+)
+OTHER = "# Travel\n\nTravel comp time expires after two pay periods, as comp time does in a year.\n"
+
+
+def _span(text: str, quote: str, doc_id: str = "leave") -> GoldSpan:
+    at = text.index(quote)
+    return GoldSpan(doc_id, at, at + len(quote), quote)
+
+
+def _items() -> list[Item]:
+    first = "<b>Annual</b> leave expires after one year."
+    second = "travel time after two pay periods"
+    return [
+        Item("q1", "When does annual leave expire?", "After one year.", "single", (_span(PAGE, first),)),
+        Item(
+            "q2", "When does travel comp time expire?", "After two pay periods.", "single",
+            (_span(PAGE, second),),
+        ),
+        Item("q3", "Who approves <i>parental</i> leave?", "The pages do not say.", "unanswerable",
+            answerable="no"),
+        Item("q6", "leave?", "After one year.", "single", (_span(PAGE, first),), rejected_by="form",
+            reason="1 word"),
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def dataset(workspace: RunStore) -> Dataset:
+    """Three questions that passed the filters, one of them with a second place, and one that did not."""
+    made = create_dataset(workspace.workspace, "leave questions")
+    corpus = Corpus("leave", (Document("leave", PAGE), Document("travel", OTHER)))
+    made.add_batch(_items(), corpus, {"by": "file"})
+    return made
+
+
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, user: str = "", **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(part="review", **chosen)
+    if user:
+        app.session_state["annotator_name"] = user
+    app.switch_page("datasets/datasets.py").run()
+    assert not app.exception
+    return app
+
+
+def _states(app: AppTest) -> dict[str, str]:
+    table = next(frame.value for frame in app.dataframe if "State" in frame.value.columns)
+    return dict(zip(table["Question"], table["State"], strict=True))
+
+
+def _press(app: AppTest, key: str) -> AppTest:
+    app.button(key=key).click().run()
+    assert not app.exception
+    return app
+
+
+def test_the_questions_are_listed_with_their_marks_most_first(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch)
+    assert headline(app) == "0 of 3 read, 3 to go"
+    states = _states(app)
+    assert next(iter(states)) == "When does travel comp time expire?"
+    assert states["When does travel comp time expire?"] == "! 1 mark"
+    assert states["When does annual leave expire?"] == "to read"
+    assert "perhaps answered elsewhere" in html_text(app)
+    assert "Answered here too? travel" in html_text(app)
+
+
+def test_a_decision_without_a_name_asks_for_it(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch)
+    for key in ("accept", "reject", "undo_decision"):
+        _press(app, key)
+        assert "enter your name first" in app.toast[0].value
+    assert not events_of(dataset)
+
+
+def test_accept_edit_gold_reject_and_undo(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch, "Ann", item="q2")
+    _press(app, "also_gold")
+    entry = read_draft(dataset).find("q2")
+    assert entry is not None
+    assert [span.doc_id for span in entry.item.spans] == ["leave", "travel"]
+    assert len(entry.item.hops) == 1, "the second place is an alternative"
+    assert "one of 2 alternatives" in html_text(app)
+    assert "Answered here too?" not in html_text(app), "the free checks ran again"
+    _press(app, "accept")
+    assert app.session_state["selection"].item == "q1", "the next that nobody read opens"
+    _press(app, "edit")
+    app.text_area(key="edit_question").set_value("When does annual leave lapse?")
+    app.button(key="FormSubmitter:edit_item-Save and accept").click().run()
+    assert _states(app)["When does annual leave lapse?"] == "✎ edited"
+    _press(app, "reject")
+    _press(app, "reason_unclear")
+    assert headline(app) == "All 3 read, 2 kept"
+    assert [(event.action, event.reason) for event in events_of(dataset)] == [
+        ("gold", ""), ("accept", ""), ("edit", ""), ("reject", "unclear"),
+    ]  # fmt: skip
+    _press(app, "undo_decision")
+    assert app.session_state["selection"].item == "q3"
+    assert headline(app) == "2 of 3 read, 1 to go"
+
+
+def test_an_edit_that_changes_nothing_is_an_acceptance_and_an_empty_question_is_refused(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch, "Ann", item="q1")
+    _press(app, "edit")
+    app.text_area(key="edit_question").set_value("  ")
+    app.button(key="FormSubmitter:edit_item-Save and accept").click().run()
+    assert "it is empty" in app.toast[0].value
+    assert not events_of(dataset)
+    app.text_area(key="edit_question").set_value("When does annual leave expire?")
+    app.button(key="FormSubmitter:edit_item-Save and accept").click().run()
+    assert [event.action for event in events_of(dataset)] == ["accept"]
+
+
+def test_a_second_reader_sees_nothing_of_the_first(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = (each.item for each in read_draft(dataset).items[:3])
+    accept(dataset, first, "Ann")
+    reject(dataset, second, "Ann", "unclear")
+    app = _open(workspace, monkeypatch, "Bob")
+    assert headline(app) == "0 of 3 read, 3 to go"
+    assert not {"✓ kept", "✕ rejected"} & set(_states(app).values())
+    accept(dataset, second, "Bob")
+    accept(dataset, first, "Bob")
+    accept(dataset, third, "Bob")
+    app = _open(workspace, monkeypatch, "Bob")
+    chips = [option.content for option in app.get("button_group")[0].proto.options]
+    assert "Disputed 1" in chips, "who has decided is told that readers differ"
+    assert "2 readers, 2 read twice" in html_text(app)
+
+
+def test_filters_live_in_the_address(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch, reading="marked")
+    assert list(_states(app)) == ["When does travel comp time expire?"]
+    app = _open(workspace, monkeypatch, check_mark="elsewhere")
+    assert list(_states(app)) == ["When does travel comp time expire?"]
+    app = _open(workspace, monkeypatch, document="leave")
+    assert "Who approves <i>parental</i> leave?" not in _states(app)
+    app = _open(workspace, monkeypatch, reading="filtered")
+    assert list(_states(app)) == ["leave?"]
+    app = _open(workspace, monkeypatch, reading="kept")
+    assert headline(app) == "Nothing to read with this filter"
+    assert Selection.from_params({"reading": "nowhere"}).reading == ""
+
+
+def test_texts_are_data(workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = _open(workspace, monkeypatch, item="q1")
+    bodies = " ".join(str(block.proto.body) for block in app.get("html"))
+    assert "<mark>&lt;b&gt;Annual&lt;/b&gt; leave expires after one year.</mark>" in bodies
+    app = _open(workspace, monkeypatch, item="q3")
+    bodies = " ".join(str(block.proto.body) for block in app.get("html"))
+    assert "&lt;i&gt;parental&lt;/i&gt;" in bodies
+
+
+def test_nothing_can_be_decided_where_the_workspace_is_only_read(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(READ_ONLY, "1")
+    app = _open(workspace, monkeypatch, "Ann")
+    keys = {button.key for button in app.button}
+    assert not {"accept", "edit", "also_gold", "reject", "undo_decision"} & keys
+    assert {"item_Next", "item_Previous"} <= keys
+
+
+def test_a_frozen_version_is_read_and_not_decided_on(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = [each.item for each in read_draft(dataset).items[:2]]
+    dataset.freeze(items, 0, "Ann")
+    edit(dataset, Item("q1", "Changed?", "Yes.", "single", items[0].spans), "Ann")
+    app = _open(workspace, monkeypatch, "Ann", frozen=1)
+    assert set(_states(app)) == {item.question for item in items}
+    assert "accept" not in {button.key for button in app.button}
+
+
+def test_a_fifth_of_what_filters_reject_is_read_too() -> None:
+    rejected = [Item(f"made-{at}", "?", rejected_by="twin") for at in range(2_000)]
+    share = sum(map(is_read_too, rejected)) / len(rejected)
+    assert share == pytest.approx(SHOWN_REJECTS, abs=0.03)
+    assert is_read_too(Item("made-1", "?"))
+
+
+def test_a_workspace_without_datasets_says_how_to_make_one(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    app = _open(workspace, monkeypatch)
+    assert headline(app) == "Make a first test set"
+    assert "ragtriage dataset make CORPUS" in html_text(app)
