@@ -75,7 +75,7 @@ def _decision_buttons(opened: Opened, rows: Sequence[Queued], at: int) -> None:
     if not current_user():
         name_box(110, placeholder="Your name", label_visibility="collapsed")
     light = current_theme() == "light"  # white on the primary colour of the dark theme cannot be read
-    st.button("Accept", key="accept", type="primary" if light else "secondary", 
+    st.button("Accept", key="accept", type="primary" if light else "secondary",
         shortcut="A", on_click=_accept, args=(opened, item, after))  # fmt: skip
     st.button("Edit", key="edit", shortcut="E", on_click=_begin_edit, args=(item,))
     st.button("Also gold", key="also_gold", shortcut="G", disabled=other is None,
