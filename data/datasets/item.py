@@ -101,14 +101,21 @@ class Item:
         return hops
 
     def with_alternative(self, span: GoldSpan, hop: str = "") -> Item:
-        """Return the item with one more place that answers, an alternative to `hop`, else to the first."""
+        """Return the item with one more place that answers, an alternative to `hop`.
+
+        Without one it is an alternative to the hop whose text has most of its words.
+        """
         hops = self.hops
-        target = hop or next(iter(hops), "1")
-        if any(
-            (known.doc_id, known.start, known.end) == (span.doc_id, span.start, span.end)
-            for known in self.spans
-        ):
+        if (span.doc_id, span.start, span.end) in {
+            (each.doc_id, each.start, each.end) for each in self.spans
+        }:
             return self
+        words = set(span.quote.split())
+        shared = {
+            name: max(len(words & set(known.quote.split())) for known in places)
+            for name, places in hops.items()
+        }
+        target = hop or max(shared, key=lambda name: shared[name], default="1")
         name = target if any(known.hop == target for known in self.spans) else self._free_hop()
         joined = tuple(
             replace(known, hop=name) if known in hops.get(target, ()) else known for known in self.spans
