@@ -1,7 +1,5 @@
 """The group `ragtriage dataset`, and the list of datasets."""
 
-from __future__ import annotations
-
 import click
 
 from ragtriage.dashboard.cli.datasets import sources, versions

@@ -1,7 +1,5 @@
 """Commands of `ragtriage dataset` that bring questions in: those of a file, a set or a run."""
 
-from __future__ import annotations
-
 import click
 
 from ragtriage.dashboard.cli.options import JSON

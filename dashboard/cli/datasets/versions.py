@@ -1,7 +1,5 @@
 """Commands of `ragtriage dataset` on its versions: freeze, check against a corpus, split, leakage."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import click
