@@ -1,5 +1,7 @@
 """The charts of experiments, factors and costs: quality by place, noise and arm; attacks, flips, parsers."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Injection: attack success and right answers of each way to poison, and what the defence does to both."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Jobs on a page: each is started as a process of its own, shown while it runs, stopped, and continued."""
 
+from __future__ import annotations
+
 import shlex
 import socket
 import subprocess

@@ -1,5 +1,7 @@
 """Safety: which attacks succeeded, by type, and what no success still allows; harmless look-alikes."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

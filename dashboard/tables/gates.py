@@ -1,5 +1,7 @@
 """The gates of a run."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from ragtriage.dashboard.wording.gates import consequence

@@ -1,5 +1,7 @@
 """A run beside published results and target bands."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.charts.published import VersionPoint

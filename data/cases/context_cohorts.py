@@ -1,5 +1,7 @@
 """Cohorts of the context's quality and of citations: passages that repeat, disagree or lack some."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 
 import numpy as np

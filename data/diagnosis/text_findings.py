@@ -1,5 +1,7 @@
 """From the stored texts of a run to the input of the sanity rules on them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The run that another is compared with at the gate, and what makes the two unequal."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Ways to group the samples of a run: field, question length, tag, language, noise in the context."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Means of a run's metrics with intervals, over all its questions or those that a filter keeps."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

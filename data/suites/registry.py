@@ -3,6 +3,8 @@
 A suite without a line compares values.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote

@@ -7,6 +7,8 @@ not applicable, an answer without any document is simply unsupported, and the tw
 claim.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 

@@ -10,6 +10,8 @@ Sources: Rubin 1981, "The Bayesian Bootstrap"; Gaffke 2005; Lugannani and Rice 1
 approximation gives the quantile; Owen 1988 for means of clusters of unequal size.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

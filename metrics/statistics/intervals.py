@@ -1,5 +1,7 @@
 """Means over questions with 95 % intervals."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

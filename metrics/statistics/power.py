@@ -1,5 +1,7 @@
 """How many questions and labels an evaluation needs, and what no failure in n trials still allows."""
 
+from __future__ import annotations
+
 from math import ceil, sqrt
 
 from ragtriage.metrics.schema.scores import MetricsError

@@ -1,5 +1,7 @@
 """What a router decides: confusion matrix, accuracy by route, constant routers, oracle, expected cost."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

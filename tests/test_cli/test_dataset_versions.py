@@ -59,7 +59,7 @@ def test_check_ends_with_1_where_gold_changed_and_applies_the_new_corpus(
     assert changed.json["spans"] == {"same": 0, "moved": 1, "changed": 0, "gone": 1}
     assert changed.json["to_read"] == ["q2"]
     frozen = run(capsys, workspace, "dataset", "freeze", "asked", "--unreviewed")
-    assert "1 questions" in frozen.out
+    assert "1 question," in frozen.out
     assert "gold is gone from the corpus: 1" in frozen.out
 
 

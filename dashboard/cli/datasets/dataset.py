@@ -1,8 +1,10 @@
 """The group `ragtriage dataset`, and the list of datasets."""
 
+from __future__ import annotations
+
 import click
 
-from ragtriage.dashboard.cli.datasets import sources, versions
+from ragtriage.dashboard.cli.datasets import files, sources, versions
 from ragtriage.dashboard.cli.options import JSON, WholeHelp
 from ragtriage.dashboard.cli.terminal import print_json, row_table
 from ragtriage.data.api import open_store
@@ -48,5 +50,8 @@ def _row(each: Dataset) -> dict[str, Cell]:
     }
 
 
-for command in (sources.from_questions, versions.freeze, versions.check, versions.split, versions.leakage):
+for command in (
+    *(sources.from_questions, versions.freeze, versions.check, versions.split, versions.leakage),
+    *(files.export, files.card),
+):
     dataset.add_command(command)

@@ -1,5 +1,7 @@
 """Commands of `ragtriage dataset` that bring questions in: those of a file, a set or a run."""
 
+from __future__ import annotations
+
 import click
 
 from ragtriage.dashboard.cli.options import JSON

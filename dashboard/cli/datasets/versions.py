@@ -1,5 +1,7 @@
 """Commands of `ragtriage dataset` on its versions: freeze, check against a corpus, split, leakage."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 
 import click
@@ -15,6 +17,7 @@ from ragtriage.data.datasets.from_questions import open_source
 from ragtriage.data.datasets.review import move, read_draft
 from ragtriage.data.datasets.split import DEV, SHARE, leaks, part_of, set_split, split_share
 from ragtriage.data.store.access import user_name
+from ragtriage.metrics.number_text import count
 
 MOST_LISTED = 20  # questions that a command lists; --json has all
 NAME = click.argument("name", metavar="DATASET")
@@ -42,7 +45,7 @@ def freeze(workspace: str | None, name: str, unreviewed: bool, who: str | None, 
         return
     dev = f", {chosen.dev:,} of them dev" if chosen.dev else ""
     lines = [
-        f"{facts.name}: {facts.n:,} questions{dev}, {version.n_read:,} read by people (question set "
+        f"{facts.name}: {count(facts.n, 'question')}{dev}, {version.n_read:,} read by people (question set "
         f"{version.set_id}, corpus {version.corpus_version}).",
         *chosen.notes,
         f'Next: `ragtriage grid --questions "{facts.name}"`, or '

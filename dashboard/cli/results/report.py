@@ -1,5 +1,7 @@
 """The report command: a story about runs as HTML, slides or PDF."""
 
+from __future__ import annotations
+
 import json
 
 import click

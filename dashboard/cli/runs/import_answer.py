@@ -1,5 +1,7 @@
 """What `ragtriage import` and its dry run print: the result, columns, warnings, and the next command."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from shlex import quote

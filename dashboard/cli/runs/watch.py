@@ -1,5 +1,7 @@
 """The watch command: one line for every run that appears in a folder, and a command on FAIL."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys

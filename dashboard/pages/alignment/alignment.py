@@ -1,5 +1,7 @@
 """Alignment: do the answers use the top-ranked document?"""
 
+from __future__ import annotations
+
 from functools import partial
 
 import streamlit as st

@@ -1,5 +1,7 @@
 """Chunking: which way of splitting the documents serves the questions best?"""
 
+from __future__ import annotations
+
 from functools import partial
 
 import streamlit as st

@@ -1,5 +1,7 @@
 """Judge jobs: planning and starting one, the progress of those that run, going on with those that stopped."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The chosen cases of a report in full, as HTML in which nothing from outside is markup."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Literal
 

@@ -1,7 +1,9 @@
 """Relevance labels (qrels), and folders in the BEIR layout (queries, corpus, qrels), with runs or without."""
 
+from __future__ import annotations
+
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from ragtriage.data.importers.formats.trec import is_score_json
 from ragtriage.data.importers.importer import Options, Peek, Reader, question_set
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import json_lines
-from ragtriage.data.importers.parsing.shapes import as_float, mapping
+from ragtriage.data.importers.parsing.shapes import OWN, as_float, mapping, own_fields
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 
 ACCEPTED = (
@@ -20,16 +22,17 @@ ACCEPTED = (
     "{question id: {document id: grade}}"
 )
 
+LABEL = ("query-id", "corpus-id")  # names in a line of MTEB
 Qrels = dict[str, list[dict[str, Any]]]
 
 
 def read_qrels(source: InputFile) -> Qrels:
-    """Read TREC qrels, BEIR's with their header, or JSON: question id -> [{id, grade}].
+    """Read TREC qrels, BEIR's with their header, MTEB's lines, or JSON: question id -> [{id, grade}].
 
     Raises:
         InputError: the file is none of these.
     """
-    if source.head(64).lstrip()[:1] == b"{":
+    if source.ending != ".jsonl" and source.head(64).lstrip()[:1] == b"{":
         document = source.document()
         if not is_score_json(document):
             raise source.error("is not JSON of relevance labels", ACCEPTED)
@@ -39,6 +42,15 @@ def read_qrels(source: InputFile) -> Qrels:
         }
     errors = ValidationErrors(source.name)
     qrels: Qrels = defaultdict(list)
+    if source.ending == ".jsonl":
+        for line, row in json_lines(source, errors):
+            names, grade = [mapping(row).get(name) for name in LABEL], as_float(mapping(row).get("score", 1))
+            if None in names or grade is None:
+                errors.add(line, "", "is no label", f"an object with {', '.join(LABEL)} and score (MTEB)")
+                continue
+            qrels[str(names[0])].append({"id": str(names[1]), "grade": grade})
+        errors.raise_if_any()
+        return dict(qrels)
     for line, text in source.lines(errors):
         parts = text.rstrip("\r\n").split("\t") if text.count("\t") == 2 else text.split()
         if line == 1 and parts[-1].strip().lower() in {"score", "grade", "rel", "relevance"}:
@@ -119,10 +131,14 @@ def _file_in(folder: Path, name: str) -> Path | None:
 
 
 def _qrels(folder: Path, folder_source: InputFile) -> Path | None:
-    paths = sorted(path for path in (folder / "qrels").glob("*.tsv*") if path.is_file())
+    paths = sorted(
+        path
+        for path in (folder / "qrels").glob("*")
+        if path.is_file() and path.name.removesuffix(".gz").endswith((".tsv", ".jsonl"))
+    )
     if len(paths) < 2:
         return paths[0] if paths else None
-    test = [path for path in paths if path.name in ("test.tsv", "test.tsv.gz")]
+    test = [path for path in paths if path.name.partition(".")[0] == "test"]
     if not test:
         names = ", ".join(path.name for path in paths)
         raise folder_source.error(f"holds the labels {names}", "qrels/test.tsv, or --qrels FILE to name one")
@@ -146,6 +162,7 @@ def _read_questions(source: InputFile, options: Options, errors: ValidationError
     if options.queries is None:
         raise source.error(f"holds no {QUERIES}", QUESTIONS_ACCEPTED)
     queries = trec.read_queries(options.queries)
+    own = _own(options.queries, errors)
     qrels = read_qrels(options.qrels) if options.qrels is not None else {}
     gold = {label["id"] for labels in qrels.values() for label in labels if label["grade"] > 0}
     texts: dict[str, str] = {}
@@ -155,23 +172,32 @@ def _read_questions(source: InputFile, options: Options, errors: ValidationError
         if name in gold and isinstance(text, str):
             texts[name] = text
     records: list[Record] = []
-    for name in [name for name in queries if name in qrels or not qrels][: options.limit]:
+    for name in [name for name in queries if name in qrels or name in own or not qrels][: options.limit]:
         labels = [
             {**label, **({"text": texts[label["id"]]} if label["id"] in texts else {})}
             for label in qrels.get(name, ())
         ]
         relevant = {"relevant": labels} if name in qrels else {}
-        records.append((len(records) + 1, {"question_id": name, "question": queries[name], **relevant}))
-    return question_set(source, KEY, records, notes=_notes(queries, qrels, gold - texts.keys()))
-
-
-def _notes(queries: Mapping[str, str], qrels: Qrels, lacking: set[str]) -> tuple[str, ...]:
-    unjudged = sum(name not in qrels for name in queries) if qrels else 0
+        record = {**relevant, **own.get(name, {}), "question_id": name, "question": queries[name]}
+        records.append((len(records) + 1, record))
+    unjudged = sum(name not in qrels and name not in own for name in queries) if qrels else 0
     unasked = sum(name not in queries for name in qrels)
+    return question_set(source, KEY, records, notes=_notes(unjudged, unasked, len(gold - texts.keys())))
+
+
+def _own(queries: InputFile, errors: ValidationErrors) -> dict[str, dict[str, Any]]:
+    """Return what our own export says of each question beside its text."""
+    if f'"{OWN}"'.encode() not in queries.head(1 << 14):
+        return {}
+    rows = (mapping(row) for _, row in json_lines(queries, errors))
+    return {str(row.get("_id")): own_fields(row.get("metadata")) for row in rows}
+
+
+def _notes(unjudged: int, unasked: int, lacking: int) -> tuple[str, ...]:
     notes = (
         f"questions without relevance labels are left out: {unjudged:,}" if unjudged else "",
         f"labels of questions that {QUERIES} does not have are left out: {unasked:,}" if unasked else "",
-        f"gold documents without a text in the corpus: {len(lacking):,}" if lacking else "",
+        f"gold documents without a text in the corpus: {lacking:,}" if lacking else "",
     )
     return tuple(filter(None, notes))
 

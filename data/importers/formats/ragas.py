@@ -1,5 +1,7 @@
 """Tables of Ragas (0.1 to 0.4): its own columns, then a numeric column for each metric; its test sets."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,7 +11,15 @@ from ragtriage.data.importers.importer import Options, Reader, Row, read_each
 from ragtriage.data.importers.parsing.columns import plan_columns
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import open_table
-from ragtriage.data.importers.parsing.shapes import decoded, gold_passages, others, question_in, with_ids
+from ragtriage.data.importers.parsing.shapes import (
+    OWN,
+    decoded,
+    gold_passages,
+    others,
+    own_fields,
+    question_in,
+    with_ids,
+)
 from ragtriage.data.store.parsed_run import ParsedRun
 
 NAMES = {
@@ -96,8 +106,17 @@ def _question(row: Row, line: int, errors: ValidationErrors) -> Row | None:
         "relevant": _gold(row) or None,
         "tags": {name: str(row[name]) for name in TAGS if row.get(name) not in (None, "")} or None,
     }
-    known = (*OF_A_RUN, *TAGS, "id", "user_input", "reference", "reference_contexts", "reference_context_ids")
-    return {**others(row, known), **record}
+    known = (
+        *OF_A_RUN,
+        *TAGS,
+        OWN,
+        "id",
+        "user_input",
+        "reference",
+        "reference_contexts",
+        "reference_context_ids",
+    )
+    return {**others(row, known), **record, **own_fields(row)}
 
 
 def _gold(row: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,5 +1,7 @@
 """Values of foreign JSON brought to a shape: documents, inputs and outputs, objects, tags, ids, gold."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections import Counter
@@ -8,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from ragtriage.data.importers.parsing.literals import LiteralError, read_literal
+from ragtriage.data.store.question_sets import KEPT as OF_A_QUESTION
 from ragtriage.data.store.sample_models import as_json
 from ragtriage.data.store.sample_schema import FIELDS, document_id
 from ragtriage.data.text.tokens import folded_question, split_sentences
@@ -338,6 +341,15 @@ def gold_passages(value: object) -> list[dict[str, Any]]:
         hop = _HOP.match(text)
         passages.append({"text": text[hop.end() :], "hop": hop[1]} if hop else {"text": text})
     return passages
+
+
+OWN = "ragtriage"  # where our exports keep what the form of a tool has no place for
+
+
+def own_fields(metadata: object) -> dict[str, Any]:
+    """Return the fields of a question that our own export put into the metadata of another form."""
+    record = decoded(mapping(metadata).get(OWN))
+    return {name: value for name, value in mapping(record).items() if name in OF_A_QUESTION}
 
 
 def others(row: Mapping[str, Any], read: Iterable[str]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 The cost of a metric is the judge's, so it is not a cost of the pipeline. A metric with `error` has failed.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -27,6 +29,7 @@ from ragtriage.data.importers.parsing.shapes import (
     milliseconds,
     objects,
     others,
+    own_fields,
     plain_settings,
     question_in,
     relevant_of_texts,
@@ -305,6 +308,7 @@ GOLDEN_NAMES = (
     ("context",),
     ("source_file", "sourceFile"),
 )
+METADATA = ("additional_metadata", "additionalMetadata")
 UNANSWERED = "goldens without an actual_output, or test cases that all have one"
 
 
@@ -322,12 +326,14 @@ def _golden(row: Row, line: int, errors: ValidationErrors) -> Row | None:
         next((row[name] for name in names if not is_blank(row.get(name), blank_text=True)), None)
         for names in GOLDEN_NAMES
     )
+    own = next(filter(None, (own_fields(row.get(name)) for name in METADATA)), {})
     return {
-        **others(row, (*OF_A_TEST_CASE, *chain.from_iterable(GOLDEN_NAMES))),
+        **others(row, (*OF_A_TEST_CASE, *(METADATA if own else ()), *chain.from_iterable(GOLDEN_NAMES))),
         "question": question,
         "reference_answer": reference,
         "relevant": gold_passages(gold) or None,
-        "tags": None if file is None else {"source_file": str(file)},
+        "tags": None if file is None or own else {"source_file": str(file)},
+        **own,
     }
 
 

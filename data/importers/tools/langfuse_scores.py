@@ -1,5 +1,7 @@
 """Langfuse: scores by people and evaluators, in files of their own or beside what they are about."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any

@@ -1,5 +1,7 @@
 """LlamaIndex: results of BatchEvalRunner and of a retriever evaluation, predictions, and data sets."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from math import isfinite, log2
@@ -13,12 +15,14 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import metric_name
 from ragtriage.data.importers.parsing.rows import object_rows, rows_at
 from ragtriage.data.importers.parsing.shapes import (
+    OWN,
     Numbering,
     documents_of,
     gold_passages,
     items,
     mapping,
     others,
+    own_fields,
     relevant_of_texts,
     unquoted_number,
 )
@@ -262,7 +266,7 @@ def _read_rag(source: InputFile, _options: Options, errors: ValidationErrors) ->
                 "reference_answer": example.get("reference_answer") or None,
                 "relevant": gold_passages(example.get("reference_contexts")) or None,
             }
-            yield at, {**others(example, EXAMPLE), **record}
+            yield at, {**others(example, (*EXAMPLE, OWN)), **record, **own_fields(example)}
 
     return question_set(source, RAG, examples())
 

@@ -1,5 +1,7 @@
 """W&B Weave: calls of evaluations and of traced code, and the results of evaluations by row."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

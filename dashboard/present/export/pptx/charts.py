@@ -1,5 +1,7 @@
 """Charts on a slide whose data can be edited in PowerPoint."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """A deck of 16:9 slides with title, text boxes, small print and speaker notes."""
 
+from __future__ import annotations
+
 import io
 import re
 from collections.abc import Sequence

@@ -1,0 +1,70 @@
+"""promptfoo: test cases, which are questions in variables with assertions on the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.importer import Options, Peek, Reader, Row, question_set
+from ragtriage.data.importers.parsing.input_file import InputFile
+from ragtriage.data.importers.parsing.rows import object_rows, open_table
+from ragtriage.data.importers.parsing.shapes import (
+    gold_passages,
+    items,
+    mapping,
+    objects,
+    own_fields,
+)
+from ragtriage.data.importers.tools.promptfoo import HEAD, ID_KEYS, REFERENCE_VARS, question_variable
+from ragtriage.data.store.parsed_run import ParsedRun
+
+KEY = "promptfoo_tests"
+# assertions whose value is what the answer should say, the most exact first
+REFERENCES = ("factuality", "equals", "similar", "context-recall", "icontains", "contains")
+OF_A_RESULT = ("testIdx", "promptIdx", "namedScores", "response")
+ACCEPTED = "tests of promptfoo: objects with `vars`, one of which is the question"
+
+
+def _tests(source: InputFile, options: Options, errors: ValidationErrors) -> Iterator[tuple[int, Row]]:
+    rows = "tests" if isinstance(Peek(source).keys.get("tests"), list) else options.rows
+    return object_rows(open_table(source, errors, options.limit, rows=rows).rows(), errors, ACCEPTED)
+
+
+def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    variable = question_variable([row for _, row in islice(_tests(source, options, errors), HEAD)])
+    if variable is None:
+        raise source.error("has no variable that holds a question", ACCEPTED)
+    records = ((line, _question(row, variable)) for line, row in _tests(source, options, errors))
+    return question_set(source, KEY, records)
+
+
+def _question(row: Row, variable: str) -> Row:
+    variables, metadata = mapping(row.get("vars")), mapping(row.get("metadata"))
+    named = next((metadata[key] for key in ID_KEYS if metadata.get(key)), None)
+    others = {name: value for name, value in metadata.items() if isinstance(value, str | int | float | bool)}
+    return {
+        "question_id": str(named or row.get("description") or "") or None,
+        "question": variables.get(variable),
+        "reference_answer": _reference(row, variables),
+        "relevant": gold_passages(metadata.get("gold")) or None,
+        "tags": {name: str(value) for name, value in others.items()} or None,
+        **own_fields(metadata),
+    }
+
+
+def _reference(row: Row, variables: Mapping[str, Any]) -> str | None:
+    values = {entry.get("type"): entry.get("value") for entry in objects(items(row.get("assert")))}
+    given = [values.get(name) for name in REFERENCES] + [variables.get(name) for name in REFERENCE_VARS]
+    return next((value for value in given if isinstance(value, str) and value.strip()), None)
+
+
+def _is_tests(peek: Peek) -> bool:
+    rows = peek.rows_at("tests")
+    return any(isinstance(row.get("vars"), dict) for row in rows) and not any(
+        name in row for row in rows for name in OF_A_RESULT
+    )
+
+
+READERS = {KEY: Reader(_read, _is_tests)}
