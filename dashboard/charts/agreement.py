@@ -231,11 +231,7 @@ def label_bars(counts: Sequence[LabelCount], run_id: str) -> go.Figure:
         nticks=min(max(cases, default=1) + 1, 8),
     )
     return with_layout(
-        figure,
-        FRAME + ROW * max(len(shown), 2),
-        showlegend=False,
-        clickmode="event+select",
-        bargap=0.35,
+        figure, FRAME + ROW * max(len(shown), 2), showlegend=False, clickmode="event+select", bargap=0.35
     )
 
 

@@ -235,11 +235,7 @@ def gold_height(rows: int) -> int:
 
 
 def gold_figure(
-    curves: Sequence[tuple[str, Curve]],
-    base: Curve | None,
-    rows: Sequence[GoldRow],
-    k: int,
-    tokens: Tokens,
+    curves: Sequence[tuple[str, Curve]], base: Curve | None, rows: Sequence[GoldRow], k: int, tokens: Tokens
 ) -> go.Figure:
     """Draw shares over k above bars by rank; the k in use is the green ground."""
     figure, depth = go.Figure(), len(rows[0].counts)

@@ -138,12 +138,7 @@ def _effect(summary: ExperimentSummary, findings: SourceFindings) -> ShownEffect
     follows = "Always pass the document and the live state" if pair.adjusted_p < 0.05 else ""
     # what a source adds: leaving one out is no fault of the system, so it is not told as a loss
     return ShownEffect(
-        f"adding the {name}",
-        -pair.difference,
-        -pair.high,
-        -pair.low,
-        follows,
-        (arms[1], arms[0]),
+        f"adding the {name}", -pair.difference, -pair.high, -pair.low, follows, (arms[1], arms[0])
     )
 
 

@@ -117,9 +117,7 @@ def next_title(state: State, first: str) -> str:
 Problem = Literal["unreadable", "gone", "emptied"]
 _PROBLEMS: Mapping[Problem, Headline] = {
     "unreadable": Headline(
-        "empty",
-        "This deck cannot be read",
-        "Its stored file is not a deck: remove it, or make a new one.",
+        "empty", "This deck cannot be read", "Its stored file is not a deck: remove it, or make a new one."
     ),
     "gone": Headline("empty", "The run of this deck is gone", "It is not in the workspace any more."),
     "emptied": Headline("empty", "This deck has no slides", "Add a slide below, or make a new deck."),

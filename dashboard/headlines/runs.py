@@ -67,11 +67,7 @@ def runs_headline(
         return Headline("not measured", f"{all_runs} {_have(means)} summary scores only", detail)
     need, unread = len(digests) - readable, len(runs) - len(digests)
     if not need and not unread:
-        return Headline(
-            "good",
-            f"{all_runs}, no warnings",
-            f"Each has a pass rate. {detail}".strip(),
-        )
+        return Headline("good", f"{all_runs}, no warnings", f"Each has a pass rate. {detail}".strip())
     if not need:
         return Headline("cannot tell", f"{readable:,} of {all_runs} are read so far", detail)
     look = f"{'needs' if need == 1 else 'need'} a look"

@@ -76,8 +76,7 @@ Cohort = Annotated[
     str, Field(description="Key of a saved group of cases, as in the address of the page Cases.")
 ]
 Sort = Annotated[
-    str,
-    Field(description='"" for the order to fix them in, "worst", "imported", or a metric, lowest first.'),
+    str, Field(description='"" for the order to fix them in, "worst", "imported", or a metric, lowest first.')
 ]
 
 

@@ -224,8 +224,7 @@ class LabelTools(Tools):
             Literal["pass", "fail", "note"], Field(description="`note` keeps the note without a verdict.")
         ],
         annotator: Annotated[
-            str,
-            Field(min_length=1, max_length=60, description="Who labels; recorded as `agent: NAME`."),
+            str, Field(min_length=1, max_length=60, description="Who labels; recorded as `agent: NAME`.")
         ],
         repeat: Annotated[
             int | None, Field(description="Which repeat; needed where there are several.")

@@ -246,11 +246,7 @@ class VerdictTools(Tools):
         """Return the headline of the page Compare for a pair of runs."""
         names, drawn = self.store.names(), drawn_metrics(comparison)
         sides = [
-            (
-                names[side.run_id],
-                self.diagnosis(side),
-                check_run(self.store.scored(side)),
-            )
+            (names[side.run_id], self.diagnosis(side), check_run(self.store.scored(side)))
             for side in (after, before)
         ]
         return compare_headline(

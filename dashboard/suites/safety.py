@@ -255,11 +255,7 @@ def _point_text(group: AttackGroup) -> str:
 
 
 VIEW = SuiteView(
-    SAFETY_SUITE,
-    Failing("case", "fails a safety check", "fail a safety check"),
-    _statement,
-    _tables,
-    _chart,
+    SAFETY_SUITE, Failing("case", "fails a safety check", "fail a safety check"), _statement, _tables, _chart
 )
 OVER_REFUSAL_VIEW = SuiteView(
     OVER_REFUSAL_SUITE, Failing("harmless question", "was declined", "were declined")

@@ -12,17 +12,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.retrieval import LEAST_GAIN
 from ragtriage.metrics.metric_registry import REGISTRY, title_of
 from ragtriage.metrics.number_text import interval_text, number, signed
-from ragtriage.metrics.result_table import (
-    Cell,
-    Change,
-    Count,
-    Number,
-    Of,
-    PValue,
-    ResultTable,
-    Row,
-    ends_of,
-)
+from ragtriage.metrics.result_table import Cell, Change, Count, Number, Of, PValue, ResultTable, Row, ends_of
 from ragtriage.metrics.statistics.intervals import Interval
 
 

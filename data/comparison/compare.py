@@ -47,13 +47,7 @@ from ragtriage.metrics.statistics.max_t import (
     margin_test,
     max_t,
 )
-from ragtriage.metrics.statistics.paired import (
-    MARGIN,
-    PairedDifference,
-    RunFacts,
-    comparability,
-    paired,
-)
+from ragtriage.metrics.statistics.paired import MARGIN, PairedDifference, RunFacts, comparability, paired
 from ragtriage.metrics.statistics.ppi import CorrectedMean
 
 

@@ -20,14 +20,7 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import ClusteredValues, clustered, corrected_difference_ends
 from ragtriage.metrics.statistics.max_t import with_side_of_zero
-from ragtriage.metrics.statistics.paired import (
-    SIGNIFICANCE,
-    PairedDifference,
-    Verdict,
-    holm,
-    paired,
-    verdict,
-)
+from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, Verdict, holm, paired, verdict
 
 _PASS, _FAIL, _UNSEEN = 1, 0, -1
 

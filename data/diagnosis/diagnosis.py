@@ -169,10 +169,7 @@ class Diagnosis:
         answered = answered & (features["refused"] != 1)
         if not answered.any():
             answered = features["refused"] == 1
-        labelled, checked = (
-            self.human_labels.decided,
-            np.isfinite(features["content_failed"]),
-        )
+        labelled, checked = (self.human_labels.decided, np.isfinite(features["content_failed"]))
         known = np.isfinite(self.right.values) | labelled | checked
         known |= self.refusals.answered | self.refusals.right | self.refusals.wrong
         by_text = self.right.decided_by(RIGHT_BY_TEXT) & ~labelled & ~checked

@@ -72,10 +72,7 @@ def _arm(
         PlannedSample(
             entry,
             SystemRequest(entry.question_id, entry.question, history=entry.history, settings=settings),
-            {
-                "relevant": entry.relevant(),
-                **({"relevant_spans": list(entry.spans)} if entry.spans else {}),
-            },
+            {"relevant": entry.relevant(), **({"relevant_spans": list(entry.spans)} if entry.spans else {})},
         )
         for entry in questions
     )

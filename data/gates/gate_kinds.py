@@ -55,9 +55,7 @@ RECALL_OF_GOLD = ("recall", "all_hops_recall", "span_recall")
 
 
 def judge_mean_gate(
-    gate: Gate,
-    run: Diagnosis,
-    summary: Mapping[str, MetricSummary] | None = None,
+    gate: Gate, run: Diagnosis, summary: Mapping[str, MetricSummary] | None = None
 ) -> GateResult:
     """Judge the mean of a metric over all questions or those of a slice.
 
@@ -385,11 +383,7 @@ def _lacking(gate: Gate, run: Diagnosis, base: Diagnosis) -> str:
 
 
 def _side(
-    gate: Gate,
-    run: Diagnosis,
-    base: Diagnosis,
-    shared: QuestionMatch,
-    labelled: tuple[Diagnosis, Diagnosis],
+    gate: Gate, run: Diagnosis, base: Diagnosis, shared: QuestionMatch, labelled: tuple[Diagnosis, Diagnosis]
 ) -> Side:
     """Compare one metric with the baseline, over the questions of the gate's slice; corrected over all."""
     if gate.slice is None and gate.metric == GOOD_SHARE:

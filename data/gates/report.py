@@ -28,11 +28,7 @@ from ragtriage.data.comparison.question_match import QuestionMatch, match_questi
 from ragtriage.data.comparison.questions_asked import QuestionsAsked, questions_asked
 from ragtriage.data.declarations import use_declarations
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from ragtriage.data.diagnosis.doubts import (
-    metric_doubts,
-    pass_rate_doubts,
-    right_doubts,
-)
+from ragtriage.data.diagnosis.doubts import metric_doubts, pass_rate_doubts, right_doubts
 from ragtriage.data.diagnosis.low_ratings import low_ratings
 from ragtriage.data.diagnosis.main_loss import main_loss, many_refused
 from ragtriage.data.diagnosis.run_checks import check_run
@@ -67,14 +63,7 @@ from ragtriage.data.gates.next_steps import next_steps
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.gates.gates import (
-    Gate,
-    GateResult,
-    GateVerdict,
-    judge_critical,
-    overall,
-    unmeasured,
-)
+from ragtriage.metrics.gates.gates import Gate, GateResult, GateVerdict, judge_critical, overall, unmeasured
 from ragtriage.metrics.gates.wording import GOOD_SHARE, gate_sentence, gate_title
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding

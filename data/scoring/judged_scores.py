@@ -42,7 +42,7 @@ LACKING: Mapping[str, str] = {
 }
 NOT_ASKED: Mapping[str, str] = {  # metrics that only replies of an earlier form give, and why
     "completeness": "the judge is not asked how complete an answer is; answer recall says how much of the "
-    "reference it gives",
+    "reference it gives"
 }
 _RECORDED = frozenset({"answer", "reference_answer", "retrieved", "answerable"})  # what no judge labels
 # Field that a metric needs -> what a judge must be shown to label it; others it does not label.

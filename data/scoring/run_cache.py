@@ -42,11 +42,7 @@ class RunCache:
         self._lock = RLock()
 
     def get(
-        self,
-        run_id: str,
-        asked: Hashable,
-        make: Callable[[], T],
-        holds: Callable[[T], bool] = lambda _: True,
+        self, run_id: str, asked: Hashable, make: Callable[[], T], holds: Callable[[T], bool] = lambda _: True
     ) -> T:
         """Return what was asked of a run; it is made where it is not kept, or holds no more."""
         key = run_id, asked

@@ -295,11 +295,7 @@ def publish(
     rows, statuses = table["row"].to_pylist(), table["status"].to_pylist()
     scored_rows = {row for row, status in zip(rows, statuses, strict=True) if status == "scored"}
     result = replace(
-        result,
-        digest=digest,
-        samples=len(set(rows)),
-        scored=len(scored_rows),
-        at=utc_now().isoformat(),
+        result, digest=digest, samples=len(set(rows)), scored=len(scored_rows), at=utc_now().isoformat()
     )
     if not listed or listed[0].digest != digest:
         with ledger.open() as connection:

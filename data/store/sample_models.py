@@ -354,9 +354,7 @@ ScoreOrNumber = Annotated[Score, BeforeValidator(_as_score)]
 Scores = Annotated[dict[Key, ScoreOrNumber], AfterValidator(_list_scores)]
 JsonNumber = Annotated[Any, Accepts("a number, true or false", (int, float)), AfterValidator(json.dumps)]
 TagValue = Annotated[
-    PlainText | JsonNumber,
-    Field(union_mode="left_to_right"),
-    Accepts("text, a number, true or false"),
+    PlainText | JsonNumber, Field(union_mode="left_to_right"), Accepts("text, a number, true or false")
 ]
 Tags = Annotated[dict[Key, TagValue | None], AfterValidator(_list_tags)]
 

@@ -268,11 +268,7 @@ def _retry_after(value: str | None) -> float | None:
     return None
 
 
-def open_system(
-    text: str,
-    keep_alive: bool = False,
-    header_env: Mapping[str, str] | None = None,
-) -> System:
+def open_system(text: str, keep_alive: bool = False, header_env: Mapping[str, str] | None = None) -> System:
     """Return the system that a text names; the caller closes it.
 
     The text is an http or https address, or a command with its arguments, whose processes stay and answer

@@ -20,10 +20,7 @@ def _unknown(answers: Answers) -> list[Rule]:
         ((answers.unread == language) & (answers.refused < 0), Status.NOT_RUN, f"not measured in {language}")
         for language in sorted(set(answers.unread) - {""})
     ]
-    return [
-        *unread,
-        (answers.refused < 0, Status.NOT_RUN, "no answer was recorded, so refusal is not known"),
-    ]
+    return [*unread, (answers.refused < 0, Status.NOT_RUN, "no answer was recorded, so refusal is not known")]
 
 
 def _not_labelled(answers: Answers) -> Rule:

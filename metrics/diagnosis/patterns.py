@@ -47,9 +47,7 @@ class Pattern:
 
 PATTERNS = (
     Pattern(
-        "refusal",
-        "Refusal",
-        "The system refused to answer, so faithfulness and relevancy do not apply.",
+        "refusal", "Refusal", "The system refused to answer, so faithfulness and relevancy do not apply."
     ),
     Pattern(
         "wrong_section",

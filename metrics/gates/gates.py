@@ -165,19 +165,11 @@ def judge_gate(
     if mean is None or (n_scored < max(gate.fewest, _fewest(gate)) and not fails_anyway):
         return unmeasured(gate, "" if mean is None else "too few", n_scored, n_total)
     judged = _judged(gate, (mean, low, high), (n_scored, n_total), adverse)
-    return replace(
-        judged,
-        smallest_effect=smallest_effect(low, high),
-        obtained=obtained,
-    )
+    return replace(judged, smallest_effect=smallest_effect(low, high), obtained=obtained)
 
 
 def judge_percentile(
-    gate: Gate,
-    measured: QuantileInterval,
-    n_total: int = 0,
-    adverse: float | None = None,
-    obtained: str = "",
+    gate: Gate, measured: QuantileInterval, n_total: int = 0, adverse: float | None = None, obtained: str = ""
 ) -> GateResult:
     """Judge a percentile by its interval or, if so ruled, by itself.
 

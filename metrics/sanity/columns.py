@@ -191,12 +191,7 @@ def _scale(run: CheckInput) -> list[Finding]:
 
 
 def _scale_finding(
-    source: str,
-    name: str,
-    column: FloatArray,
-    off: BoolArray,
-    bounds: tuple[float, float],
-    none_scored: bool,
+    source: str, name: str, column: FloatArray, off: BoolArray, bounds: tuple[float, float], none_scored: bool
 ) -> Finding:
     least, most = float(np.nanmin(column)), float(np.nanmax(column))
     n = int(np.isfinite(column).sum())

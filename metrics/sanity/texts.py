@@ -251,12 +251,7 @@ TEXT_RULES = (
         "one text that does not refuse answers a fifth of the questions; references differ, or it is long",
         _same_answer,
     ),
-    Rule(
-        "echo",
-        "Questions as answers",
-        "an answer is the text of its question",
-        _echo,
-    ),
+    Rule("echo", "Questions as answers", "an answer is the text of its question", _echo),
     Rule(
         "copied_references",
         "Answers as references",

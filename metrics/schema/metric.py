@@ -155,10 +155,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "retrieved.text": ("passages", "the texts of the documents: `retrieved`"),
     "wording": ("wordings", "reference answers: `reference_answer`"),
     "checks": ("checks", "expected-against-actual checks: `checks`"),
-    "retrieved.relevant": (
-        "document_relevant",
-        "relevance labels of the documents: `retrieved.relevant`",
-    ),
+    "retrieved.relevant": ("document_relevant", "relevance labels of the documents: `retrieved.relevant`"),
 }
 
 

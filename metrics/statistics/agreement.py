@@ -242,10 +242,7 @@ def bootstrap_interval(
 
 
 def agreement(
-    judge: FloatArray,
-    human: FloatArray,
-    clusters: IntArray,
-    thresholds: tuple[float, float] | None = None,
+    judge: FloatArray, human: FloatArray, clusters: IntArray, thresholds: tuple[float, float] | None = None
 ) -> tuple[Agreement, ...]:
     """Return Spearman's correlation of two values and, with thresholds, the agreement of pass and fail.
 

@@ -222,11 +222,7 @@ def _sign_flip(difference: FloatArray, codes: IntArray, seed: int) -> SignFlips:
 
 def _shares(totals: FloatArray, observed: float, unseen: int, test: str) -> SignFlips:
     """Return how many totals are as extreme; `unseen` counts the observed pattern besides drawn ones."""
-    hits = (
-        totals <= observed + _SAME,
-        totals >= observed - _SAME,
-        np.abs(totals) >= abs(observed) - _SAME,
-    )
+    hits = (totals <= observed + _SAME, totals >= observed - _SAME, np.abs(totals) >= abs(observed) - _SAME)
     fall, rise, both = ((int(hit.sum()) + unseen) / (len(totals) + unseen) for hit in hits)
     return SignFlips(fall, rise, both, test)
 

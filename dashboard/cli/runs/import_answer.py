@@ -176,10 +176,7 @@ def _note_lines(notes_by_run: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
 
 def _not_computable_lines(store: RunStore, imported: Sequence[ImportedRun]) -> list[str]:
     """List the metrics that stay unmeasured and why, once for all runs with the same list."""
-    from ragtriage.dashboard.cli.runs.kept_runs import (
-        not_computable,
-        unmeasured_by_reason,
-    )  # late
+    from ragtriage.dashboard.cli.runs.kept_runs import not_computable, unmeasured_by_reason  # late
 
     run_ids_by_lines: dict[tuple[str, ...], list[str]] = {}
     for entry in {entry.run.run_id: entry for entry in imported}.values():

@@ -32,11 +32,7 @@ from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.number_text import count
 
 OPEN = "grid_dialog"  # in the session: whether the dialog with the form is open
-HEADING_TITLES = {
-    "no": "without headings",
-    "yes": "with headings",
-    "both": "with and without headings",
-}
+HEADING_TITLES = {"no": "without headings", "yes": "with headings", "both": "with and without headings"}
 
 
 def grid_button(store: RunStore, project: str) -> None:

@@ -126,12 +126,7 @@ def _rows(scored: ScoredRun) -> list[GoldRow]:
     rows = []
     for hop, (rank, n_gold) in hops:
         lacking = np.isinf(rank)
-        keys = [
-            *range(1, depth + 1),
-            f"below-{depth}",
-            "candidates",
-            "nowhere",
-        ]
+        keys = [*range(1, depth + 1), f"below-{depth}", "candidates", "nowhere"]
         rows.append(
             GoldRow(
                 f"hop {hop}, by its rank",

@@ -24,13 +24,7 @@ from ragtriage.dashboard.wording.formatting import metric_label
 from ragtriage.dashboard.wording.imports import set_argument
 from ragtriage.data.comparison.answered import answered_of
 from ragtriage.data.declarations import FILE_NAME, declaration_of, declarations_of, declare
-from ragtriage.data.store.question_sets import (
-    LoadedSet,
-    find_set,
-    load_set,
-    question_sets,
-    unreadable_sets,
-)
+from ragtriage.data.store.question_sets import LoadedSet, find_set, load_set, question_sets, unreadable_sets
 from ragtriage.data.store.workspace import Workspace
 from ragtriage.data.strategy.plan import USE_CASES, plan_of
 from ragtriage.metrics.metric_registry import declared, imported_declarations

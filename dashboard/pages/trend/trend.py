@@ -48,10 +48,7 @@ base, versions, metric = trend.baseline, trend.versions, trend.metric
 compared = newest_comparison(view, trend)
 small = small_metrics(metrics, metric, compared)
 family = f"{count(compared.comparison.n_family + 1, 'headline metric')} tested" if compared else ""
-open_page(
-    trend_headline(trend_facts(view, trend, compared)),
-    [count(len(versions.runs), "version"), family],
-)
+open_page(trend_headline(trend_facts(view, trend, compared)), [count(len(versions.runs), "version"), family])
 with st.container(horizontal=True, vertical_alignment="bottom"):
     choose("Metric", "metric", metrics, metric_title, {}, width=280)
     pick("axis", AXES)

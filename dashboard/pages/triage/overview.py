@@ -117,12 +117,7 @@ def _nearest(results: Sequence[GateResult], summaries: Mapping[str, MetricSummar
     """Return the gates on means, those that fail or are nearest to it first."""
     means = [result for result in results if result.gate.kind == "mean" and not result.gate.slice]
     return sorted(
-        means,
-        key=lambda result: (
-            not _is_measured(result, summaries),
-            not result.blocks,
-            badness(result),
-        ),
+        means, key=lambda result: (not _is_measured(result, summaries), not result.blocks, badness(result))
     )
 
 

@@ -156,10 +156,7 @@ def _opening(section: RenderedSection) -> Markup:
             Headline(content.state, section.heading, content.subtitle, content.doubt), [content.foot]
         )
     return render(
-        "opening.html",
-        content=content,
-        headline=headline,
-        tiles=[tile(shown) for shown in content.tiles],
+        "opening.html", content=content, headline=headline, tiles=[tile(shown) for shown in content.tiles]
     )
 
 

@@ -31,12 +31,7 @@ WIDTH = SLIDE_WIDTH - 2 * MARGIN
 BODY_BOTTOM = 6.85
 Box = tuple[float, float, float, float]  # left, top, width, height in inches
 SIDE, SIDE_WIDTH = 9.45, 3.2  # left and width of the column beside a chart
-_COLOURS = {
-    "good": LIGHT.good,
-    "bad": LIGHT.bad,
-    "unclear": LIGHT.unclear,
-    "unmeasured": LIGHT.unmeasured,
-}
+_COLOURS = {"good": LIGHT.good, "bad": LIGHT.bad, "unclear": LIGHT.unclear, "unmeasured": LIGHT.unmeasured}
 
 
 @dataclass(frozen=True)
@@ -357,11 +352,7 @@ def _answer(plan: _Plan, answer: SideAnswer, box: Box) -> None:
     plan.words(
         (left + 0.2, top + 0.16, width - 0.4, 0.34),
         Paragraph(
-            f"{GLYPHS[answer.state]} {answer.how}",
-            15,
-            LIGHT.muted,
-            lead=answer.name,
-            lead_colour=tones.text,
+            f"{GLYPHS[answer.state]} {answer.how}", 15, LIGHT.muted, lead=answer.name, lead_colour=tones.text
         ),
     )
     plan.words(

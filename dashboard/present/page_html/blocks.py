@@ -223,12 +223,7 @@ def section_title(title: str, chip: str = "", notice: str = "", advice: str = ""
 
 def fix_row(row: FixRow) -> Markup:
     """Return one next step: what to do, its bar, what it may bring, and the advice on one line."""
-    return render(
-        "fix_row.html",
-        row=row,
-        now=round(100 * row.now, 1),
-        gain=round(100 * row.gain, 1),
-    )
+    return render("fix_row.html", row=row, now=round(100 * row.now, 1), gain=round(100 * row.gain, 1))
 
 
 def gate_rows(title: str, rows: Sequence[GateRow], foot: str) -> Markup:

@@ -115,12 +115,7 @@ def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     doubt = view.headline.doubt
     reservation = f"Doubted: {doubt}." if doubt else ""
     content = SlideContent(
-        "next",
-        None,
-        foot_of(view),
-        steps=tuple(steps),
-        decision=_decision(view),
-        reservation=reservation,
+        "next", None, foot_of(view), steps=tuple(steps), decision=_decision(view), reservation=reservation
     )
     return RenderedSection(
         "next",

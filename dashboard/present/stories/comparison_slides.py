@@ -21,12 +21,7 @@ from ragtriage.dashboard.present.stories.story import (
 )
 from ragtriage.dashboard.present.stories.verdict_slide import foot_of
 from ragtriage.dashboard.tables.comparison import difference_table
-from ragtriage.dashboard.wording.comparisons import (
-    bound_text,
-    hidden_loss,
-    primary_statement,
-    tested_text,
-)
+from ragtriage.dashboard.wording.comparisons import bound_text, hidden_loss, primary_statement, tested_text
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten, without_markdown
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.cases.export import native_record

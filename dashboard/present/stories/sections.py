@@ -35,12 +35,7 @@ from ragtriage.dashboard.present.stories.users_slide import users_section
 from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, verdict_section
 from ragtriage.dashboard.tables.gates import gate_table
 from ragtriage.dashboard.tables.run import finding_table, metric_table, pattern_table, worst_slice_table
-from ragtriage.dashboard.wording.diagnosis import (
-    context_metric_text,
-    doubted_by,
-    rate_labels,
-    rate_title,
-)
+from ragtriage.dashboard.wording.diagnosis import context_metric_text, doubted_by, rate_labels, rate_title
 from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.dashboard.wording.formatting import finding_counts
 from ragtriage.dashboard.wording.gates import rule_texts, state_text, verdict_text

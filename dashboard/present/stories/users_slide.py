@@ -47,10 +47,7 @@ def users_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSectio
     earlier = before[FAULTY] + before[NOTHING] if base_name else 0
     same = base_name if sum(before.values()) == of else ""
     content = SlideContent(
-        "change",
-        view.headline.state,
-        foot_of(view),
-        remarks=tuple(_remarks(view, outcomes, base_name)),
+        "change", view.headline.state, foot_of(view), remarks=tuple(_remarks(view, outcomes, base_name))
     )
     return RenderedSection(
         "users",

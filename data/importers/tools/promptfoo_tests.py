@@ -10,13 +10,7 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Options, Peek, Reader, Row, question_set
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import object_rows, open_table
-from ragtriage.data.importers.parsing.shapes import (
-    gold_passages,
-    items,
-    mapping,
-    objects,
-    own_fields,
-)
+from ragtriage.data.importers.parsing.shapes import gold_passages, items, mapping, objects, own_fields
 from ragtriage.data.importers.tools.promptfoo import HEAD, ID_KEYS, REFERENCE_VARS, question_variable
 from ragtriage.data.store.parsed_run import ParsedRun
 

@@ -88,12 +88,7 @@ def _blocks(columns: list[tuple[list[Any], Any]]) -> Iterator[tuple[ScoreKey, Sc
         n = len(values)
         yield (
             (metric, Source(source)),
-            Scores(
-                values.to_numpy(),
-                status.to_numpy(),
-                _texts(reason),
-                np.full(n, source, dtype=np.int8),
-            ),
+            Scores(values.to_numpy(), status.to_numpy(), _texts(reason), np.full(n, source, dtype=np.int8)),
         )
 
 
@@ -163,11 +158,7 @@ def start_worker() -> Worker | None:
     command, environment = python_module("ragtriage.data.scoring.batches.start")
     try:
         return subprocess.Popen(  # noqa: S603 -- this interpreter on a module of this program
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
         )
     except OSError:
         return None

@@ -10,13 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ragtriage.data.suites.check_table import (
-    CheckedRun,
-    CheckTable,
-    check_table,
-    pooled_share,
-    rate_values,
-)
+from ragtriage.data.suites.check_table import CheckedRun, CheckTable, check_table, pooled_share, rate_values
 from ragtriage.data.suites.suite import Figure, Part, Suite, SuiteChecks, part_cohort, suite_checks
 from ragtriage.data.suites.tool.rule import KEY, tool_call_outcome
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
@@ -406,8 +400,7 @@ _PARTS: Mapping[str, Part] = {
     "inferred": Part("gives an argument a value that nothing read holds", _inferred),
     "error_results": Part("gets an error from a tool", lambda detail, _: bool(detail.get("error_results"))),
     "empty_results": Part(
-        "gets an empty result from a tool",
-        lambda detail, _: bool(detail.get("empty_results")),
+        "gets an empty result from a tool", lambda detail, _: bool(detail.get("empty_results"))
     ),
     "unreadable": Part(
         "has calls or schemas that cannot be read", lambda detail, _: bool(detail.get("fault"))

@@ -49,10 +49,7 @@ _MARKERS = {
     "line-ew": XL_MARKER_STYLE.DASH,
     "line-ns": XL_MARKER_STYLE.DASH,
 }
-_DASHES = {
-    "dash": MSO_LINE.DASH,
-    "dot": MSO_LINE.ROUND_DOT,
-}
+_DASHES = {"dash": MSO_LINE.DASH, "dot": MSO_LINE.ROUND_DOT}
 LABEL_SIZE, INSIDE_SIZE = 11, 16
 POINTS_PER_PIXEL = 0.75
 TO_THE_LEFT, BELOW = "names to the left", "names below"

@@ -306,12 +306,7 @@ def _add_chart(deck: Deck, section: RenderedSection, heading: str, notes: Sequen
 
 
 def _add_tables(
-    deck: Deck,
-    pages: Sequence[Page],
-    heading: str,
-    notes: Sequence[str],
-    section: RenderedSection,
-    what: str,
+    deck: Deck, pages: Sequence[Page], heading: str, notes: Sequence[str], section: RenderedSection, what: str
 ) -> None:
     """Put the pages of a table on slides; the first has the sentence, unless a chart had it."""
     for at, page in enumerate(pages):
