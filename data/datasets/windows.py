@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
-from ragtriage.data.chunking.chunkers import Chunking, TokenizedText, chunks_of
+from ragtriage.data.chunking.chunkers import Chunk, Chunking, TokenizedText, chunks_of
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.chunking.retrievers import Bm25Index
 from ragtriage.data.datasets.item import GoldSpan
-from ragtriage.data.text.tokens import FoldedText, folded, search_tokens
+from ragtriage.data.text.quotes import QuotedText
+from ragtriage.data.text.tokens import search_tokens
 
 PASSAGE_TOKENS = 400  # of a passage to write from
 WINDOW_WORDS = 120  # of a window to search
@@ -43,15 +45,16 @@ class CorpusWindows:
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
-        self._folded: dict[str, FoldedText] = {}
+        self._texts: dict[str, QuotedText] = {}
 
     @cached_property
     def passages(self) -> list[Passage]:
-        """About 400 tokens each, split at headings and paragraphs; in the order of the documents."""
+        """At most 400 tokens each, split at headings and paragraphs; in the order of the documents."""
         passages = []
         chunking = Chunking("heading", PASSAGE_TOKENS)
         for document in self.corpus.documents:
-            for chunk in chunks_of(TokenizedText(document.text), chunking):
+            tokenized = TokenizedText(document.text)
+            for chunk in _merged(tokenized, chunks_of(tokenized, chunking)):
                 text = document.text[chunk.start : chunk.end]
                 if text.strip():
                     headings = tuple(filter(None, (document.title, *chunk.headings)))
@@ -110,11 +113,26 @@ class CorpusWindows:
             return exact
         found = []
         for document in documents:
-            text = self._folded.setdefault(document.doc_id, FoldedText(document.text))
-            place = text.find(folded(quote))
-            if place is not None:
-                found.append(GoldSpan(document.doc_id, *place, document.text[place[0] : place[1]]))
+            text = self._texts.setdefault(document.doc_id, QuotedText(document.text))
+            places = [(document.doc_id, *place) for place in text.places(quote)]
+            found += [GoldSpan(*place, document.text[place[1] : place[2]]) for place in places]
         return found
+
+
+def _merged(tokenized: TokenizedText, chunks: Sequence[Chunk]) -> Iterator[Chunk]:
+    """Yield neighbours joined up to the size of a passage, with the headings that all of them stand under."""
+    joined: Chunk | None = None
+    for chunk in chunks:
+        if joined is not None and tokenized.size(joined.start, chunk.end, "tokens") <= PASSAGE_TOKENS:
+            pairs = zip(joined.headings, chunk.headings, strict=False)
+            shared = tuple(own for own, other in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            joined = Chunk(joined.start, chunk.end, shared)
+            continue
+        if joined is not None:
+            yield joined
+        joined = chunk
+    if joined is not None:
+        yield joined
 
 
 def _overlaps(window: Passage, span: GoldSpan) -> bool:
