@@ -70,7 +70,12 @@ class FreeChecks:
     """The checks of the items of one dataset on its corpus."""
 
     def __init__(self, windows: CorpusWindows, items: Sequence[Item]) -> None:
-        self.windows, self.items = windows, items
+        self.windows, self.items = windows, list(items)
+
+    def add(self, item: Item) -> None:
+        """Add an item, with which those that are checked later are compared."""
+        self.words[item.question_id] = _content(item.question)
+        self.items.append(item)
 
     def of(self, item: Item) -> tuple[CheckResult, ...]:
         """Return the result of every check, in the order of CHECKS."""

@@ -36,8 +36,9 @@ class Batch:
     items: tuple[Item, ...]  # those that filters rejected included
     made_at: str  # ISO time in UTC
     corpus_version: str
-    # how they came about: `by` (model, rules, file), `model`, `seed`, `mix`, `asked`, `short`, `calls`,
-    # `input_tokens`, `output_tokens`, `cost_usd`, `filters` {key: [passed, rejected]}, `licence`, `source`
+    # how they came about: `by` (model, rules, file), `model`, `seed`, `asked` (n), `mix` {kind: asked},
+    # `short` {kind: missing}, `calls`, `input_tokens`, `output_tokens`, `cost_usd`, `licence`, `source`,
+    # `filters` {key: [passed, rejected]}, `filter_examples` {key: [{question_id, question, reason}]}
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -75,7 +75,8 @@ class Item:
     tags: Mapping[str, str] = field(default_factory=dict)
     distractors: tuple[GoldSpan, ...] = ()  # passages that look like the gold and do not answer
     proposed: tuple[GoldSpan, ...] = ()  # what search proposes as gold, best first; gold by no one's word
-    # what the model's checks said, by check: see `ragtriage.data.datasets.judged_checks`; empty: none ran
+    # what the model's checks said, `alone` and `read` (see `ragtriage.data.datasets.making.verdicts`), and of
+    # a question without an answer what is `missing` and the `nearest` text; empty: none ran
     judged: Mapping[str, Any] = field(default_factory=dict)
     # who wrote it: `by` (model, rules, file, user), `model`, `prompt`, `seed`, `round`, `from` (another item)
     origin: Mapping[str, Any] = field(default_factory=dict)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
 from ragtriage.data.chunking.chunkers import Chunk, Chunking, TokenizedText, chunks_of
-from ragtriage.data.chunking.corpus import Corpus
+from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.chunking.retrievers import Bm25Index
 from ragtriage.data.datasets.item import GoldSpan
 from ragtriage.data.text.quotes import QuotedText
-from ragtriage.data.text.tokens import search_tokens
+from ragtriage.data.text.tokens import search_tokens, word_spans
 
 PASSAGE_TOKENS = 400  # of a passage to write from
 WINDOW_WORDS = 120  # of a window to search
 DEPTH = 50  # windows in which gold must be found
-_WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,7 @@ class CorpusWindows:
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
         self._texts: dict[str, QuotedText] = {}
+        self._word_spans: dict[str, list[tuple[int, int]]] = {}
 
     @cached_property
     def passages(self) -> list[Passage]:
@@ -63,14 +63,31 @@ class CorpusWindows:
 
     @cached_property
     def windows(self) -> list[Passage]:
-        """Of 120 words each, without overlap; in the order of the documents."""
+        """Of 120 words each, without overlap, two CJK characters as a word; in the order of the documents."""
         windows = []
         for document in self.corpus.documents:
-            words = [match.span() for match in _WORD.finditer(document.text)]
+            words = self._words(document)
             for first in range(0, len(words), WINDOW_WORDS):
                 start, end = words[first][0], words[min(first + WINDOW_WORDS, len(words)) - 1][1]
                 windows.append(Passage(document.doc_id, start, end, document.text[start:end]))
         return windows
+
+    def around(self, span: GoldSpan) -> Passage:
+        """Return a span with text before and after it, as long as a window where the span is no longer."""
+        document = self.corpus.by_name[span.doc_id]
+        words = self._words(document)
+        first = max(bisect_right(words, (span.start, len(document.text))) - 1, 0)
+        last = max(bisect_left(words, (span.end, 0)) - 1, first)
+        before = max(WINDOW_WORDS - (last - first + 1), 0) // 2
+        first = max(first - before, 0)
+        last = max(last, min(first + WINDOW_WORDS - 1, len(words) - 1))
+        start, end = min(words[first][0], span.start), max(words[last][1], span.end)
+        return Passage(span.doc_id, start, end, document.text[start:end])
+
+    def _words(self, document: Document) -> list[tuple[int, int]]:
+        if document.doc_id not in self._word_spans:
+            self._word_spans[document.doc_id] = word_spans(document.text)
+        return self._word_spans[document.doc_id]
 
     @cached_property
     def tokens(self) -> list[frozenset[str]]:

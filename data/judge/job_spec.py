@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -183,6 +183,29 @@ def most_cost(request: Request, model: Model) -> float:
     reply = reply_limit(request, model)
     usage = Usage(output_tokens=reply, cache_write_tokens=text // BYTES_A_TOKEN + reply)
     return SENDS * (model.cost(usage) or 0.0)
+
+
+def affordable_in_batch(
+    requests: Mapping[str, Request], model: Model, left: float | None
+) -> tuple[dict[str, Request], float | None]:
+    """Return the requests that a budget allows in a batch at the most that they can cost.
+
+    Args:
+        requests: by their keys.
+        model: that is asked.
+        left: of the budget in USD; None for no limit.
+
+    Returns:
+        These requests, and the most that the first one which is left out can cost; None where none is.
+    """
+    allowed: dict[str, Request] = {}
+    for key, request in requests.items():
+        most = most_cost(request, model) * model.batch_factor
+        if left is not None and most > left:
+            return allowed, most
+        left = None if left is None else left - most
+        allowed[key] = request
+    return allowed, None
 
 
 def small_budget(budget: float, most: float) -> str:

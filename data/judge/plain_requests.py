@@ -9,11 +9,20 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from ragtriage.data.chunking.chunkers import count_tokens
+from ragtriage.data.judge.batches import BatchRound
 from ragtriage.data.judge.call_cache import CachedCalls, CallCache
 from ragtriage.data.judge.client import Claude
-from ragtriage.data.judge.job_spec import JobSpec, Progress, small_budget
+from ragtriage.data.judge.job_spec import JobSpec, Progress, affordable_in_batch, small_budget
 from ragtriage.data.judge.plan import TOKENS_FOR_ONE
-from ragtriage.data.judge.requests import FINAL, ClientSettings, ModelCall, Request, Usage, request_key
+from ragtriage.data.judge.requests import (
+    FINAL,
+    ClientSettings,
+    ModelCall,
+    Request,
+    Usage,
+    again,
+    request_key,
+)
 from ragtriage.data.store.ledger import Ledger
 
 Result = TypeVar("Result")
@@ -43,6 +52,7 @@ class AskedRequests:
     calls: tuple[ModelCall | None, ...]  # of each request, in their order; None where it was not asked
     cost_usd: float  # of all these calls, those of the ledger included
     stopped: str  # why not everything was asked; "" where it was
+    out_of_budget: bool = False  # whether the budget is why
 
 
 def plan_requests(ledger: Ledger, settings: ClientSettings, requests: Sequence[Request]) -> RequestPlan:
@@ -85,8 +95,11 @@ def ask_requests(
     budget_usd: float | None = None,
     watch: Callable[[Progress], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    batch: bool = False,
 ) -> AskedRequests:
     """Ask what the ledger does not have; each reply is stored as it comes.
+
+    With `batch` through message batches: half the price, and up to a day.
 
     The budget is for all of them, those of the ledger included. `watch` is called after each; once `stopped`
     is true, what is in flight is waited for.
@@ -100,9 +113,15 @@ def ask_requests(
     left = None if budget_usd is None else max(budget_usd - _cost(kept), 0.0)
     spec, progress = JobSpec([], budget_usd=left), Progress(len(requests))
 
-    async def work(cache: CallCache) -> tuple[list[ModelCall | None], str]:
+    async def work(cache: CallCache) -> tuple[list[ModelCall | None], str, bool]:
         async with Claude(settings, stopped) as claude:
             calls = CachedCalls(claude, cache, spec, progress)
+            if batch:
+                await _ask_in_batch(calls, ledger, requests, left, stopped)
+                if watch is not None:
+                    watch(progress)
+                answers = kept_calls(ledger, settings, requests)
+                return answers, _ending(calls, answers), calls.too_dear is not None
 
             async def ask(request: Request) -> ModelCall | None:
                 call = None if stopped() else await calls.answer(request)
@@ -111,15 +130,41 @@ def ask_requests(
                     watch(progress)
                 return call
 
-            answers = await asyncio.gather(*(ask(request) for request in requests))
-            return list(answers), _ending(calls, answers)
+            answers = list(await asyncio.gather(*(ask(request) for request in requests)))
+            return answers, _ending(calls, answers), calls.too_dear is not None
 
-    def ask_all() -> tuple[list[ModelCall | None], str]:
+    def ask_all() -> tuple[list[ModelCall | None], str, bool]:
         with CallCache.open(ledger) as cache:
             return asyncio.run(work(cache))
 
-    answers, reason = _in_free_thread(ask_all)
-    return AskedRequests(tuple(answers), _cost(answers), reason)
+    answers, reason, out_of_budget = _in_free_thread(ask_all)
+    return AskedRequests(tuple(answers), _cost(answers), reason, out_of_budget)
+
+
+async def _ask_in_batch(
+    calls: CachedCalls,
+    ledger: Ledger,
+    requests: Sequence[Request],
+    left: float | None,
+    stopped: Callable[[], bool],
+) -> None:
+    """Ask in one round of message batches what the ledger does not have and the budget allows."""
+
+    async def keep(request: Request, call: ModelCall, batch: str) -> None:
+        calls.progress.count_call(call)
+        await calls.keep(request, call, batch)
+
+    settings, spec = calls.claude.settings, calls.spec
+    by_key = {request_key(request, settings.judge): request for request in requests}
+    stored = calls.cache.find(by_key)
+    anew = {
+        key: again(request, stored[key]) if key in stored else request
+        for key, request in by_key.items()
+        if key not in stored or stored[key].status not in FINAL
+    }
+    fresh, calls.too_dear = affordable_in_batch(anew, settings.model, left)
+    if fresh:
+        await BatchRound(calls.claude, ledger, keep, stopped, spec.stop_after).ask(fresh)
 
 
 def _in_free_thread(work: Callable[[], Result]) -> Result:

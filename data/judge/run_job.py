@@ -18,7 +18,7 @@ from ragtriage.data.jobs import Heartbeat, JobState, begin_job, end_job
 from ragtriage.data.judge.batches import BatchRound
 from ragtriage.data.judge.call_cache import CachedCalls, CallCache
 from ragtriage.data.judge.client import Claude, JudgeStoppedError, service_host
-from ragtriage.data.judge.job_spec import JobSpec, Progress, most_cost, small_budget
+from ragtriage.data.judge.job_spec import JobSpec, Progress, affordable_in_batch, small_budget
 from ragtriage.data.judge.requests import (
     ClientSettings,
     JudgeTask,
@@ -211,7 +211,9 @@ class Session:
                 for key, request in by_key.items()
                 if key not in done
             }
-            fresh = self._affordable(anew, calls)
+            budget, spent = self.spec.budget_usd, self.progress.cost_usd or 0.0
+            left = None if budget is None else budget - spent
+            fresh, calls.too_dear = affordable_in_batch(anew, self.settings.model, left)
             done |= await batches.ask(fresh) if fresh else {}
             received = {sample: done[key] for sample, key in keys.items() if key in done}
             waiting = {sample: waiting[sample] for sample in received}
@@ -229,21 +231,6 @@ class Session:
                 self.results[sample] = end.value
                 self.progress.count_result(end.value)
         return requests
-
-    def _affordable(self, requests: dict[str, Request], calls: CachedCalls) -> dict[str, Request]:
-        """Return the requests that the budget allows at the most that they can cost."""
-        if self.spec.budget_usd is None:
-            return requests
-        model, affordable = self.settings.model, {}
-        left = self.spec.budget_usd - (self.progress.cost_usd or 0.0)
-        for key, request in requests.items():
-            most = most_cost(request, model) * model.batch_factor
-            left -= most
-            if left < 0:
-                calls.too_dear = most
-                break
-            affordable[key] = request
-        return affordable
 
 
 def _failures(results: Collection[TaskResult]) -> str:

@@ -17,6 +17,7 @@ from ragtriage.data.errors import DataError
 PROMPTS = (
     *("reading", "reference", "further", "evaluator", "answering"),
     *("hyde", "expansion", "reverse_questions", "paraphrases", "attack"),
+    *("dataset_write", "dataset_alone", "dataset_read"),
 )
 
 
@@ -116,11 +117,19 @@ def case_message(
         blocks.append(("reference", "", case.reference))
     blocks += [("claim", f' n="{number}"', text) for number, text in enumerate(claims, start=1)]
     blocks += [("statement", f' n="{number}"', text) for number, text in enumerate(statements, start=1)]
+    return tagged_message(blocks)
+
+
+def tagged_message(blocks: Sequence[tuple[str, str, str]], lines: Sequence[str] = ()) -> str:
+    """Write blocks of data, each (tag, attributes, text), between tags whose mark is made from all of them.
+
+    `lines` stand before the data; they are ours, and hold nothing from outside.
+    """
     content = "\x1f".join("\x1e".join(block) for block in blocks)
     mark = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     tagged = [f"<{tag}-{mark}{attributes}>\n{text}\n</{tag}-{mark}>" for tag, attributes, text in blocks]
     # lone surrogates, which no request can carry, become question marks
-    return "\n".join([f"mark: {mark}", *tagged]).encode("utf-8", "replace").decode("utf-8")
+    return "\n".join([f"mark: {mark}", *lines, *tagged]).encode("utf-8", "replace").decode("utf-8")
 
 
 def evaluator_message(case: JudgedCase, question: str, definition: str = "") -> str:

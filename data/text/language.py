@@ -90,6 +90,12 @@ def language_name(code: str) -> str:
     return _NAMES.get(code, code)
 
 
+def language_code(wanted: str) -> str | None:
+    """Return the code of a language that is named by its code or its English name; None for any other."""
+    plain = wanted.strip().casefold()
+    return next((code for code, name in _NAMES.items() if plain in (code, name.casefold())), None)
+
+
 def _start(text: str) -> str:
     """Return the characters that decide, whitespace as single spaces."""
     start = " ".join(text[:_BEGINNING].split())  # enough, where there is little whitespace

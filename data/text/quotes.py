@@ -1,7 +1,5 @@
 """Where a quote stands in a text whose marks, whitespace or forms of characters are written otherwise."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

@@ -25,6 +25,7 @@ _CJK_WORD = 2  # characters in a Chinese word, on average
 _CJK_CHARACTER = re.compile(f"[{_CJK}]")
 _WORD = re.compile(r"[^\W_]+")  # of a text without CJK characters
 _RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_MARKED_WORD = re.compile(rf"[{_CJK}]{{1,{_CJK_WORD}}}|[^\s{_CJK}]+")
 _LATIN = re.compile("[a-z]")
 _CYRILLIC = re.compile("[а-яё]")
 _ASCII_WORDS = "".join(char if (char := chr(code)).isalnum() else " " for code in range(128))
@@ -91,6 +92,11 @@ def count_words(text: str) -> int:
     """Count the words of a text; two CJK characters count as one word."""
     in_cjk = len(_CJK_CHARACTER.findall(text))
     return in_cjk // _CJK_WORD + len(_WORD.findall(_CJK_CHARACTER.sub(" ", text)))
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Return start and end of each word, its marks included; two CJK characters are one word."""
+    return [match.span() for match in _MARKED_WORD.finditer(text)]
 
 
 def _tokens_of(run: str) -> list[str]:

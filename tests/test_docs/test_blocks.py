@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 import yaml
-from judge_server import JudgeServer
+from dataset_replies import any_reply
+from judge_server import JudgeServer, Script
 from markdown_pages import PAGES, Block, blocks, name_of
 from places import REPOSITORY
 from readers_folder import ReadersFolder, make_folder, steps
@@ -50,7 +51,7 @@ WITH_BLOCKS = [page for page in PAGES if blocks(page)]
 @pytest.fixture(scope="module")
 def judge() -> Iterator[str]:
     """The address of a service that stands in for the judge."""
-    with JudgeServer() as server:
+    with JudgeServer(Script(reply=any_reply)) as server:
         yield server.url
 
 

@@ -10,7 +10,10 @@ from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.text.quotes import QuotedText
 
-_LETTERS = "ab Z9.,\r\n\t\u00a0\u3000’‘“”\"'–-—…ﬁé\u0301e\u0308ü漢字かなカ゛한국مرحба😀👩\u200d👩\u200d👧🇩🇪\ufeff\u00ad"
+_LETTERS = (
+    "ab Z9.,\r\n\t\u00a0\u3000’‘“”\"'–-—…ﬁé\u0301e\u0308ü漢字かなカ゛"
+    "한국مرحба😀👩\u200d👩\u200d👧🇩🇪\ufeff\u00ad"
+)
 TEXTS = st.text(st.sampled_from(_LETTERS), max_size=80)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ragtriage.dashboard.cli.datasets import files, sources, versions
+from ragtriage.dashboard.cli.datasets.make import make
 from ragtriage.dashboard.cli.options import JSON, WholeHelp
 from ragtriage.dashboard.cli.terminal import print_json, row_table
 from ragtriage.data.api import open_store
@@ -51,6 +52,7 @@ def _row(each: Dataset) -> dict[str, Cell]:
 
 
 for command in (
+    make,
     *(sources.from_questions, versions.freeze, versions.check, versions.split, versions.leakage),
     *(files.export, files.card),
 ):

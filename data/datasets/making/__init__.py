@@ -1,0 +1,1 @@
+"""Making questions from a corpus: the plan, the requests and their replies, the filters, the job."""
