@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.metrics.number_text import count
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.data.datasets.resolution import Resolution
+from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.statistics.intervals import Interval
 
+LONGEST_NAME = 24
+TOLERATED_BARE = 0.1  # share of the text that may be on pages without a question
 FEWEST_READ, TOLERATED = 10, 0.2  # decisions, and the share rejected, from which on items are made anew
 EMPTY = Headline(
     "empty",
@@ -15,6 +19,80 @@ EMPTY = Headline(
     "`ragtriage dataset make CORPUS -n 100` writes questions from your documents with their answers; "
     "`ragtriage dataset from-questions FILE CORPUS` takes questions that you have.",
 )
+
+
+@dataclass(frozen=True)
+class DatasetFacts:
+    """What is known of a dataset, or of one of its versions."""
+
+    name: str
+    n: int  # questions that passed the filters
+    read: int  # of them, those that people decided on
+    kept: int  # of them, those that they kept
+    with_gold: int  # with gold, or unanswerable, which needs none
+    spans: int  # of gold
+    gone: int  # of them, those whose text does not stand in its page
+    dev_in_runs: int  # dev questions in the numbers of the newest run
+    pages: int  # of the corpus, with text
+    covered: int  # of them, those with a question
+    bare: float  # share of the text on pages without a question
+    missing: tuple[str, ...]  # kinds that a usual set has and this one has not
+    marked: int  # questions with a mark of the free checks
+    resolution: Resolution  # what changes it can show
+
+
+def datasets_headline(facts: DatasetFacts) -> Headline:
+    """Return whether a dataset can be trusted, and what is missing first.
+
+    Gone gold comes before dev questions in test numbers, then what nobody read, bare pages and the mix.
+    """
+    name, detail = shorten(facts.name, LONGEST_NAME), _dataset_detail(facts)
+    if facts.gone:
+        spans = count(facts.spans, "gold span")
+        verb = "is" if facts.gone == 1 else "are"
+        return Headline("bad", f"{name}: {facts.gone:,} of {spans} {verb} gone", detail)
+    if facts.dev_in_runs:
+        questions = count(facts.dev_in_runs, "dev question")
+        return Headline("bad", f"{name}: {questions} in the test numbers", detail)
+    if not facts.with_gold:
+        return Headline("not measured", f"{name}: no gold, only questions", detail)
+    unread, lacking = facts.n - facts.read, f"no {facts.missing[0]} ones" if facts.missing else ""
+    if unread:
+        of = count(facts.n, "question")
+        start = f"none of {of} read" if unread == facts.n else f"{unread:,} of {of} unread"
+        return Headline("cannot tell", f"{name}: {', '.join(filter(None, (start, lacking)))}", detail)
+    if facts.bare >= TOLERATED_BARE:
+        bare = facts.pages - facts.covered
+        pages = f"{bare:,} of {count(facts.pages, 'page')} have no question"
+        return Headline("cannot tell", f"{name}: {pages}", detail)
+    if facts.missing:
+        return Headline("cannot tell", f"{name}: no {' and no '.join(facts.missing[:2])} questions", detail)
+    all_covered = facts.covered == facts.pages
+    pages = "all pages covered" if all_covered else f"{facts.covered:,} of {facts.pages:,} pages covered"
+    return Headline("good", f"{name}: {count(facts.n, 'question')} read, {pages}", detail)
+
+
+def _dataset_detail(facts: DatasetFacts) -> str:
+    parts = []
+    if facts.spans and not facts.gone:
+        parts.append(f"All {facts.spans:,} gold spans stand in their page")
+    parts.append(f"{count(facts.marked, 'question')} {'carries' if facts.marked == 1 else 'carry'} a mark")
+    return f"{'; '.join(parts)}. {resolution_text(facts.resolution)}"
+
+
+def resolution_text(resolution: Resolution) -> str:
+    """Return what change a number of questions can show, and how many would show a smaller one."""
+    of = count(resolution.questions, "question")
+    assumed = (
+        f", if {percent(resolution.differing)} differ between two versions" if resolution.assumed else ""
+    )
+    needed = next((pair for pair in resolution.needed if pair[1] > resolution.questions), None)
+    more = f", {needed[1]:,} would show {100 * needed[0]:.0f}" if needed else ""
+    if resolution.smallest is None:
+        return f"{of} can show no change{more}{assumed}."
+    verb = "shows" if resolution.questions == 1 else "show"
+    points = f"{100 * resolution.smallest:.0f} points"
+    return f"{of} {verb} a change of {points}{more}{assumed}."
 
 
 @dataclass(frozen=True)

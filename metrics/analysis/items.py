@@ -67,3 +67,20 @@ def item_rest(passes: FloatArray) -> FloatArray:
         if own.std() > 0 and rest.std() > 0:
             result[at] = float(np.corrcoef(own, rest)[0, 1])
     return result
+
+
+def share_differing(passes: FloatArray) -> float:
+    """Return the share of questions on which two versions differ, the mean over all pairs of versions.
+
+    With repeats it is the chance that one repeat of each differ: p (1 - q) + q (1 - p).
+
+    Returns:
+        In [0, 1]; NaN with fewer than two versions that share questions.
+    """
+    shares = [
+        float(np.mean(both))
+        for at, one in enumerate(passes)
+        for other in passes[at + 1 :]
+        if len(both := (one * (1 - other) + other * (1 - one))[np.isfinite(one) & np.isfinite(other)])
+    ]
+    return float(np.mean(shares)) if shares else np.nan

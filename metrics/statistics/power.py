@@ -1,8 +1,8 @@
-"""How many questions and labels an evaluation needs, and what no failure in n trials still allows."""
+"""How many questions and labels an evaluation needs, what n show, what no failure in n still allows."""
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+from math import ceil, nan, sqrt
 
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.distributions import normal_quantile
@@ -90,3 +90,46 @@ def still_possible(trials: int) -> float:
     if trials < 0:
         raise MetricsError(f"{trials} trials; accepted: 0 or more")
     return 1.0 if trials == 0 else float(1 - (1 - 0.95) ** (1 / trials))
+
+
+def questions_for_change(change: float, differing: float, power: float = 0.8) -> int:
+    """Return how many questions show a change of a pass rate, both runs on the same ones (two-sided, 5 %).
+
+    n = (z(0.975) sqrt(d) + z(power) sqrt(d - c^2))^2 / c^2 for a change c, where d is the share of questions
+    on which two runs differ. Source: Connor 1987, "Sample size for testing differences in proportions for
+    the paired-sample design", Biometrics 43(1).
+
+    Args:
+        change: of the pass rate; above 0, at most `differing`.
+        differing: share of questions on which two runs differ, at most 1.
+        power: share of repetitions in which the change is shown.
+
+    Raises:
+        MetricsError: a value that makes no sense.
+    """
+    if not (0 < change <= differing <= 1 and 0 < power < 1):
+        raise MetricsError(
+            f"change {change!r}, differing {differing!r}, power {power!r}; accepted: a change above 0 and at "
+            "most the share of questions that differ, which is at most 1, and a power between 0 and 1"
+        )
+    reach = normal_quantile(0.975) * sqrt(differing) + normal_quantile(power) * sqrt(differing - change**2)
+    return max(2, ceil((reach / change) ** 2 - _ROUNDING))
+
+
+def smallest_change(questions: int, differing: float, power: float = 0.8) -> float:
+    """Return the smallest change of a pass rate that so many questions show; see `questions_for_change`.
+
+    Returns:
+        The change, to a ten-thousandth; NaN where the questions are too few even if all that differ do so
+        in one direction, or where no two runs differ.
+    """
+    if not 0 < differing <= 1 or questions < questions_for_change(differing, differing, power):
+        return nan
+    low, high = 0.0, differing
+    while high - low > 1e-5:
+        middle = (low + high) / 2
+        if questions_for_change(middle, differing, power) <= questions:
+            high = middle
+        else:
+            low = middle
+    return min(differing, ceil(high * 10_000) / 10_000)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragtriage.metrics.schema.scores import MetricsError
-from ragtriage.metrics.statistics.power import labels_for_share, questions_for_difference
+from ragtriage.metrics.statistics.power import (
+    labels_for_share,
+    questions_for_change,
+    questions_for_difference,
+    smallest_change,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,3 +48,23 @@ def test_what_makes_no_sense_is_refused(deviation: float, difference: float) -> 
         questions_for_difference(deviation, difference)
     with pytest.raises(MetricsError, match="accepted"):
         labels_for_share(0.6)
+
+
+def test_the_paired_formula_is_that_of_connor() -> None:
+    """psi = 0.3, d = 0.1: (1.95996 sqrt(0.3) + 0.84162 sqrt(0.29))^2 / 0.01 = 233.1."""
+    assert questions_for_change(0.1, 0.3) == 234
+    assert questions_for_change(0.3, 0.3) < questions_for_change(0.2, 0.3)
+
+
+@pytest.mark.parametrize("questions", [40, 48, 200, 1_000])
+def test_the_smallest_change_is_the_least_that_so_many_questions_show(questions: int) -> None:
+    change = smallest_change(questions, 0.27)
+    assert questions_for_change(change, 0.27) <= questions
+    assert questions_for_change(change - 0.001, 0.27) > questions
+
+
+def test_too_few_questions_show_no_change() -> None:
+    assert np.isnan(smallest_change(5, 0.27))
+    assert np.isnan(smallest_change(500, 0.0))
+    with pytest.raises(MetricsError, match="accepted"):
+        questions_for_change(0.4, 0.3)

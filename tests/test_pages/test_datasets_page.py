@@ -59,7 +59,7 @@ def dataset(workspace: RunStore) -> Dataset:
 def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, user: str = "", **chosen: Any) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
-    app.session_state["selection"] = Selection(part="review", **chosen)
+    app.session_state["selection"] = Selection(**{"part": "review", **chosen})
     if user:
         app.session_state["annotator_name"] = user
     app.switch_page("datasets/datasets.py").run()
@@ -156,7 +156,7 @@ def test_a_second_reader_sees_nothing_of_the_first(
     accept(dataset, first, "Bob")
     accept(dataset, third, "Bob")
     app = _open(workspace, monkeypatch, "Bob")
-    chips = [option.content for option in app.get("button_group")[0].proto.options]
+    chips = [option.content for group in app.get("button_group") for option in group.proto.options]
     assert "Disputed 1" in chips, "who has decided is told that readers differ"
     assert "2 readers, 2 read twice" in html_text(app)
 
@@ -220,3 +220,34 @@ def test_a_workspace_without_datasets_says_how_to_make_one(
     app = _open(workspace, monkeypatch)
     assert headline(app) == "Make a first test set"
     assert "ragtriage dataset make CORPUS" in html_text(app)
+
+
+def test_the_overview_says_what_is_missing_and_its_marks_lead_to_the_review(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch, part="")
+    assert headline(app) == "leave questions: none of 3 questions read, no multi-hop ones"
+    bodies = " ".join(str(block.proto.body) for block in app.get("html"))
+    assert "check_mark=elsewhere" in bodies
+    assert "check_mark=twin" not in bodies, "only a check that marks something is a link"
+    text = html_text(app)
+    assert "1 of 3 questions carry a mark" in text
+    assert "1 of 2 pages have no question" in text
+    assert "No run of the project answered these questions" in text
+    _press(app, "step_1")
+    assert app.session_state["selection"].part == "review"
+    assert list(_states(app)) == ["When does travel comp time expire?"]
+
+
+def test_the_bundled_set_is_analysed_by_its_runs(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = _open(demo, monkeypatch, part="", project="handbook")
+    assert headline(app) == "handbook questions: none of 48 questions read, no adversarial ones"
+    text = html_text(app)
+    assert "25 questions tell the versions apart, 17 all pass, 6 nobody passes" in text
+    assert "4 versions only" in text
+    assert "48 questions show a change of 21 points, 213 would show 10" in text
+    assert "16 of 42 pages have no question" in text
+    app = _open(demo, monkeypatch, project="handbook", check_mark="nobody")
+    assert len(_states(app)) == 6
+    app = _open(demo, monkeypatch, project="handbook", check_mark="against")
+    assert len(_states(app)) == 1

@@ -7,8 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ragtriage.dashboard.headlines.datasets import EMPTY, ReviewCounts, review_headline
+from ragtriage.dashboard.headlines.datasets import (
+    EMPTY,
+    DatasetFacts,
+    ReviewCounts,
+    datasets_headline,
+    resolution_text,
+    review_headline,
+)
 from ragtriage.dashboard.headlines.headline import State
+from ragtriage.data.datasets.resolution import resolution_of
 from ragtriage.metrics.statistics.intervals import Interval, interval
 
 
@@ -41,3 +49,49 @@ def test_without_a_dataset_both_ways_to_one_are_named() -> None:
     assert EMPTY.state == "empty"
     assert "dataset make" in EMPTY.detail
     assert "from-questions" in EMPTY.detail
+
+
+READ = DatasetFacts(
+    name="handbook", n=200, read=200, kept=190, with_gold=200, spans=240, gone=0, dev_in_runs=0, pages=42,
+    covered=42, bare=0.0, missing=(), marked=3, resolution=resolution_of(200),
+)  # fmt: skip
+UNREAD = replace(READ, n=48, read=8, missing=("adversarial",))
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "statement"),
+    [
+        (READ, "good", "handbook: 200 questions read, all pages covered"),
+        (replace(READ, covered=41, bare=0.02), "good",
+            "handbook: 200 questions read, 41 of 42 pages covered"),
+        (replace(UNREAD, gone=12, spans=48), "bad", "handbook: 12 of 48 gold spans are gone"),
+        (replace(READ, gone=1, spans=1), "bad", "handbook: 1 of 1 gold span is gone"),
+        (replace(UNREAD, dev_in_runs=9), "bad", "handbook: 9 dev questions in the test numbers"),
+        (UNREAD, "cannot tell", "handbook: 40 of 48 questions unread, no adversarial ones"),
+        (replace(UNREAD, read=0, missing=()), "cannot tell", "handbook: none of 48 questions read"),
+        (replace(READ, covered=26, bare=0.25), "cannot tell", "handbook: 16 of 42 pages have no question"),
+        (replace(READ, missing=("multi-hop", "adversarial")), "cannot tell",
+            "handbook: no multi-hop and no adversarial questions"),
+        (replace(READ, with_gold=0, spans=0), "not measured", "handbook: no gold, only questions"),
+    ],
+)  # fmt: skip
+def test_what_a_dataset_is_worth(facts: DatasetFacts, state: State, statement: str) -> None:
+    headline = datasets_headline(facts)
+    assert (headline.state, headline.statement) == (state, statement)
+    assert len(headline.statement) <= 70
+
+
+def test_the_worst_comes_first() -> None:
+    everything = replace(UNREAD, gone=2, dev_in_runs=3, bare=0.5, covered=1)
+    assert "gone" in datasets_headline(everything).statement
+    assert "dev" in datasets_headline(replace(everything, gone=0)).statement
+    assert "unread" in datasets_headline(replace(everything, gone=0, dev_in_runs=0)).statement
+
+
+def test_what_a_set_can_show_says_what_it_rests_on() -> None:
+    assert resolution_text(resolution_of(48)) == (
+        "48 questions show a change of 20 points, 210 would show 10, if 27 % differ between two versions."
+    )
+    assert resolution_text(resolution_of(2)).startswith("2 questions can show no change")
+    ran = np.array([[1.0] * 30 + [0.0] * 18, [1.0] * 25 + [0.0] * 15 + [1.0] * 8])
+    assert "differ" not in resolution_text(resolution_of(48, ran))

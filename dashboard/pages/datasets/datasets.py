@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from ragtriage.dashboard.headlines.datasets import EMPTY
-from ragtriage.dashboard.pages.datasets.opened import open_dataset
+from ragtriage.dashboard.pages.datasets.opened import open_dataset, version_picker
+from ragtriage.dashboard.pages.datasets.overview import overview_section
 from ragtriage.dashboard.pages.datasets.review import review_section
 from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.components import current_theme, open_page
 from ragtriage.dashboard.shell.session import View, current_selection, open_store
 from ragtriage.dashboard.shell.user import may_write
-from ragtriage.dashboard.shell.widgets import choose
+from ragtriage.dashboard.shell.widgets import choose, pick
 from ragtriage.data.datasets.dataset import datasets
 
 CLEAR = {"frozen": 0, "item": "", "reading": "", "check_mark": "", "document": ""}
+PARTS = {"": "Overview", "review": "Review"}
 store = open_store()
 view = View.of(store, current_selection())
 every = {each.dataset_id: each for each in reversed(datasets(store.workspace))}
 
-st.html(page_style("datasets", current_theme()))
+st.html(page_style("triage", current_theme()) + page_style("datasets", current_theme()))
 if not every:
     open_page(EMPTY)
     st.stop()
@@ -29,7 +33,14 @@ with st.container(horizontal=True, vertical_alignment="center", gap="small", key
         label_visibility="collapsed", width=190,
     )  # fmt: skip
     dataset = every[chosen]
+    version_picker(dataset)
+    part = pick("part", PARTS)
     if not may_write():
         st.badge("Read only", icon=":material/lock:", color="gray", help="Nothing can be changed here.")
 opened = open_dataset(dataset)
-review_section(opened, view)
+if not opened.items:
+    open_page(replace(EMPTY, statement=f"{dataset.name}: no question yet"))
+elif part == "review":
+    review_section(opened, view)
+else:
+    overview_section(opened, view)

@@ -26,7 +26,6 @@ from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.datasets.item import GoldSpan, Item
 from ragtriage.data.datasets.review import REASONS, accept, add_gold, edit, reject, undo
 from ragtriage.data.errors import DataError
-from ragtriage.data.text.tokens import search_tokens
 
 EDITED, REJECTING = "edited_item", "rejecting_item"  # in the session: the id of the question that is
 QUESTION, ANSWER = "edit_question", "edit_answer"
@@ -189,23 +188,13 @@ def _save(opened: Opened, item: Item, after: str) -> None:
 def _also_gold(opened: Opened, item: Item, other: GoldSpan | None) -> None:
     def change() -> None:
         if other is not None:
-            add_gold(opened.dataset, item, other, current_user(), _nearest_hop(item, other))
+            add_gold(opened.dataset, item, other, current_user())
             _forget()
             keep(item=item.question_id)
             st.session_state[DONE] = "second place added; A keeps it so"
 
     if not name_is_missing("changed"):
         attempt(change)
-
-
-def _nearest_hop(item: Item, span: GoldSpan) -> str:
-    """Return the hop whose gold has most words in common with a place: what it is an alternative to."""
-    words = frozenset(search_tokens(span.quote))
-    shared = {
-        hop: max(len(words & frozenset(search_tokens(known.quote))) for known in spans)
-        for hop, spans in item.hops.items()
-    }
-    return max(shared, key=shared.__getitem__, default="")
 
 
 def _undo(opened: Opened) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import streamlit as st
 
 from ragtriage.dashboard.headlines.headline import Look
+from ragtriage.dashboard.pages.datasets.analysis import Versions, answer_of
 from ragtriage.dashboard.pages.datasets.opened import Opened
-from ragtriage.dashboard.pages.datasets.passes import VersionPasses, answer_of, passes_of
 from ragtriage.dashboard.pages.datasets.queue import Queued
 from ragtriage.dashboard.present.page_html.blocks import Chip
 from ragtriage.dashboard.present.page_html.dataset_item import (
@@ -53,7 +53,13 @@ def is_long(item: Item) -> bool:
     return len(item.spans) > 2 or sum(len(span.quote) for span in item.spans) > LONG
 
 
-def open_item(opened: Opened, queued: Queued, view: View | None, with_head: bool = True) -> None:
+def open_item(
+    opened: Opened,
+    queued: Queued,
+    view: View | None,
+    versions: Versions | None,
+    with_head: bool = True,
+) -> None:
     """Draw the open question; without its head where a form that changes it stands there."""
     item = queued.item
     if with_head:
@@ -68,7 +74,6 @@ def open_item(opened: Opened, queued: Queued, view: View | None, with_head: bool
         gold.append(replace(place, heading=f"Answered here too? {place.heading}", look="unclear"))
     if gold:
         st.html(places(title if item.spans else "", gold))
-    versions = passes_of(view, [item])
     st.html(check_grid(_cells(result.results, item, queued), _version_chips(view, versions, item)))
     if item.spans:
         names = list(dict.fromkeys(span.doc_id for span in item.spans))
@@ -133,15 +138,17 @@ def _cells(results: Sequence[CheckResult], item: Item, queued: Queued) -> list[C
     return cells
 
 
-def _version_chips(view: View | None, versions: Sequence[VersionPasses], item: Item) -> list[VersionChip]:
-    if view is None:
+def _version_chips(view: View | None, versions: Versions | None, item: Item) -> list[VersionChip]:
+    if view is None or versions is None:
         return []
     chips = []
-    for at, version in enumerate(versions, start=1):
-        passed = version.passed.get(item.question_id)
+    for at, (row, passed) in enumerate(
+        zip(versions.by_age, versions.passed(item.question_id), strict=True), start=1
+    ):
         look: Look = "unmeasured" if passed is None else "good" if passed else "bad"
-        answer = answer_of(view.usual_diagnosis(version.run), item.question_id)
-        chips.append(VersionChip(f"V{at}", look, f"{version.name}: {shorten(answer, LONGEST_ANSWER)}"))
+        answer = answer_of(view.usual_diagnosis(versions.analysis.runs[row]), item.question_id)
+        name = f"{versions.names[row]}: {shorten(answer, LONGEST_ANSWER)}"
+        chips.append(VersionChip(f"V{at}", look, name))
     return chips
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import streamlit as st
 
 from ragtriage.dashboard.shell.kept_results import kept
-from ragtriage.dashboard.shell.session import current_selection
+from ragtriage.dashboard.shell.session import current_selection, keep
+from ragtriage.dashboard.shell.widgets import show_in
 from ragtriage.data.datasets.checks import CheckedItem, FreeChecks
 from ragtriage.data.datasets.dataset import Batch, Dataset, Version
 from ragtriage.data.datasets.item import Item
@@ -83,6 +84,20 @@ def open_dataset(dataset: Dataset) -> Opened:
     items = draft.items if version is None else _frozen(dataset, version)
     key = (dataset.dataset_id, *state, batch_ids, str(dataset.folder), version and version.version)
     return Opened(dataset, draft, version, items, key)
+
+
+def version_picker(dataset: Dataset) -> None:
+    """Draw the choice of the draft or one of the versions."""
+    versions = dataset.versions()
+    numbers = [0, *(each.version for each in reversed(versions))]
+    draft = f"draft after v{versions[-1].version}" if versions else "draft"
+    shown = current_selection().frozen
+    show_in("pick_frozen", shown if shown in numbers else 0)
+    st.selectbox(
+        "Version", numbers, key="pick_frozen", format_func=lambda number: f"v{number}" if number else draft,
+        label_visibility="collapsed", width=150,
+        on_change=lambda: keep(frozen=st.session_state["pick_frozen"], item=""),
+    )  # fmt: skip
 
 
 @kept

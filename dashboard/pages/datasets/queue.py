@@ -10,13 +10,13 @@ import pandas as pd
 import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES, Tokens
+from ragtriage.dashboard.pages.datasets.analysis import VERSION_MARKS, Versions
 from ragtriage.dashboard.pages.datasets.opened import Opened
-from ragtriage.dashboard.pages.datasets.passes import VersionPasses, passes_of
 from ragtriage.dashboard.present.page_html.pictures import pass_boxes
 from ragtriage.dashboard.shell.components import current_theme, facts
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.dashboard.shell.session import View, current_selection, keep
+from ragtriage.dashboard.shell.session import current_selection, keep
 from ragtriage.dashboard.shell.widgets import show_in
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.datasets.checks import CHECKS, CheckResult
@@ -96,10 +96,13 @@ def in_queue(queue: Sequence[Queued]) -> list[Queued]:
     return [each for each in queue if is_read_too(each.item) or each.entry.golden]
 
 
-def listed(queue: Sequence[Queued], selection: Selection) -> list[Queued]:
+def listed(queue: Sequence[Queued], selection: Selection, versions: Versions | None) -> list[Queued]:
     """Return the items that the filters of the address keep."""
     rows = _of_state(queue, selection.reading)
-    if selection.check_mark:
+    if selection.check_mark in VERSION_MARKS:
+        marked = set() if versions is None else versions.marked(selection.check_mark)
+        rows = [each for each in rows if each.item.question_id in marked]
+    elif selection.check_mark:
         rows = [each for each in rows if any(mark.key == selection.check_mark for mark in each.marks)]
     if selection.document:
         rows = [each for each in rows if any(s.doc_id == selection.document for s in each.item.spans)]
@@ -140,7 +143,9 @@ def filter_chips(queue: Sequence[Queued]) -> None:
         on_change=lambda: keep(reading=st.session_state["reading_chips"] or "", item=""),
     )
     narrowed = []
-    if chosen.check_mark in CHECKS:
+    if chosen.check_mark in VERSION_MARKS:
+        narrowed.append(VERSION_MARKS[chosen.check_mark])
+    elif chosen.check_mark in CHECKS:
         narrowed.append(f"marked by “{CHECKS[chosen.check_mark].title}”")
     if chosen.document:
         narrowed.append(f"with gold in {shorten(chosen.document, 40)}")
@@ -164,11 +169,10 @@ def position_in(rows: Sequence[Queued]) -> int | None:
     return found
 
 
-def item_list(rows: Sequence[Queued], at: int, view: View | None) -> None:
+def item_list(rows: Sequence[Queued], at: int, versions: Versions | None) -> None:
     """Draw one page of the list, that of the open item; a click anywhere on a row opens it."""
     tokens, first = THEMES[current_theme()], at // SIZE * SIZE
     shown = rows[first : first + SIZE]
-    versions = passes_of(view, [each.item for each in shown])
     frame = pd.DataFrame([_row(each, versions) for each in shown])
     colours = [_state_colour(each, tokens) for each in shown]
     open_row, colour = at - first, f"background-color: {tokens.sequential[1]}"
@@ -177,7 +181,7 @@ def item_list(rows: Sequence[Queued], at: int, view: View | None) -> None:
         opened = row.name == open_row
         return [colours[int(str(row.name))], *[colour if opened else ""] * (len(row) - 1)]
 
-    boxes = f"V1–V{len(versions)}" if len(versions) > 1 else "V1"
+    n_versions = 0 if versions is None else len(versions.names)
     st.dataframe(
         frame.style.apply(styled, axis=1),
         hide_index=True,
@@ -189,7 +193,9 @@ def item_list(rows: Sequence[Queued], at: int, view: View | None) -> None:
         column_config={
             "State": st.column_config.TextColumn(width=84),
             "Versions": st.column_config.ImageColumn(
-                boxes, width=20 + 15 * len(versions), help=_versions_help(versions)
+                f"V1–V{n_versions}" if n_versions > 1 else "V1",
+                width=20 + 15 * n_versions,
+                help=_versions_help(versions),
             ),
             "Question": st.column_config.TextColumn(),
         },
@@ -200,14 +206,13 @@ def item_list(rows: Sequence[Queued], at: int, view: View | None) -> None:
     facts("Most marks first, then by id.", _rejects_note(rows))
 
 
-def _row(each: Queued, versions: Sequence[VersionPasses]) -> dict[str, object]:
+def _row(each: Queued, versions: Versions | None) -> dict[str, object]:
     word = WORDS[each.state]
     if each.state in ("to read", "filtered") and each.marks:
         word = f"! {count(len(each.marks), 'mark')}"
     cells: dict[str, object] = {"State": word}
-    if versions:
-        passed = [version.passed.get(each.item.question_id) for version in versions]
-        cells["Versions"] = pass_boxes(tuple(passed), current_theme())
+    if versions is not None:
+        cells["Versions"] = pass_boxes(versions.passed(each.item.question_id), current_theme())
     return {**cells, "Question": shorten(each.item.question, 110)}
 
 
@@ -222,8 +227,11 @@ def _state_colour(each: Queued, tokens: Tokens) -> str:
     return f"background-color: {state.tint}; color: {state.text}" if state else ""
 
 
-def _versions_help(versions: Sequence[VersionPasses]) -> str:
-    names = ", ".join(f"V{at} {markdown_text(each.name)}" for at, each in enumerate(versions, start=1))
+def _versions_help(versions: Versions | None) -> str:
+    if versions is None:
+        return ""
+    named = (versions.names[row] for row in versions.by_age)
+    names = ", ".join(f"V{at} {markdown_text(name)}" for at, name in enumerate(named, start=1))
     return f"Which runs of the project pass it: {names}. Filled: pass; hollow: fail; dashed: not measured."
 
 

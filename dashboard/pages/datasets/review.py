@@ -8,6 +8,7 @@ from math import isfinite
 import streamlit as st
 
 from ragtriage.dashboard.headlines.datasets import ReviewCounts, review_headline
+from ragtriage.dashboard.pages.datasets.analysis import versions_of
 from ragtriage.dashboard.pages.datasets.decisions import decision_bar, edit_form
 from ragtriage.dashboard.pages.datasets.item import is_long, open_item
 from ragtriage.dashboard.pages.datasets.opened import Opened
@@ -35,21 +36,22 @@ def review_section(opened: Opened, view: View | None) -> None:
     """Draw the review."""
     who = "" if opened.version else current_user()
     queue = queue_of(opened, who)
-    rows = listed(queue, current_selection())
+    versions = versions_of(opened, view)
+    rows = listed(queue, current_selection(), versions)
     _band(opened, queue, len(rows), who)
     listing, detail = st.columns([LIST, ITEM], gap="medium")
     at = position_in(rows)
     with listing:
         filter_chips(queue)
         if at is not None:
-            item_list(rows, at, view)
+            item_list(rows, at, versions)
     if at is not None:
         with detail:
             decision_bar(opened, rows, at)
             # a long item scrolls beside the list, so that list and keys stay in sight
             with st.container(height=ITEM_HEIGHT if is_long(rows[at].item) else "content", border=False):
                 edited = edit_form(opened, rows, at)
-                open_item(opened, rows[at], view, not edited)
+                open_item(opened, rows[at], view, versions, not edited)
 
 
 def _band(opened: Opened, queue: Sequence[Queued], n_listed: int, who: str) -> None:

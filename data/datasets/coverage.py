@@ -1,0 +1,80 @@
+"""What a dataset asks about: questions by page and by kind, beside what its corpus and its plan call for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from ragtriage.data.chunking.corpus import Corpus
+from ragtriage.data.datasets.item import Item, kind_counts
+
+# group -> share of a usual set
+USUAL_MIX: Mapping[str, float] = {
+    "single": 0.5,
+    "multi-hop": 0.2,
+    "unanswerable": 0.15,
+    "adversarial": 0.15,
+}
+_GROUPS = {
+    "multi-hop": "multi-hop",
+    "aggregation": "multi-hop",
+    "comparison": "multi-hop",
+    "unanswerable": "unanswerable",
+    "false-premise": "unanswerable",
+    "adversarial": "adversarial",
+}  # of a kind; the others ask for a single fact
+
+
+@dataclass(frozen=True)
+class PageCoverage:
+    """A document of the corpus and the questions about it."""
+
+    doc_id: str
+    characters: int
+    questions: int  # with gold in it
+    quota: float  # its share of the questions by the square root of its length
+
+
+def page_coverage(items: Sequence[Item], corpus: Corpus) -> list[PageCoverage]:
+    """Return the documents of a corpus, the longest first."""
+    asked = Counter(
+        corpus.by_name[doc_id].doc_id
+        for item in items
+        for doc_id in {span.doc_id for span in item.spans}
+        if doc_id in corpus.by_name
+    )
+    filled = [document for document in corpus.documents if document.text.strip()]
+    total = sum(sqrt(len(document.text)) for document in filled) or 1.0
+    n = sum(bool(item.spans) for item in items)
+    pages = [
+        PageCoverage(
+            document.doc_id,
+            len(document.text),
+            asked[document.doc_id],
+            n * sqrt(len(document.text)) / total,
+        )
+        for document in filled
+    ]
+    return sorted(pages, key=lambda page: (-page.characters, page.doc_id))
+
+
+@dataclass(frozen=True)
+class MixShare:
+    """A group of kinds in a dataset."""
+
+    group: str  # key of USUAL_MIX
+    kinds: Mapping[str, int]  # kind -> its questions
+    n: int  # questions of the group
+    planned: float  # as the share of a usual set calls for
+
+
+def mix_of(items: Sequence[Item]) -> list[MixShare]:
+    """Return the groups of kinds in the order of USUAL_MIX, those without a question included."""
+    counts = kind_counts(items)
+    shares = []
+    for group, share in USUAL_MIX.items():
+        kinds = {kind: n for kind, n in counts.items() if _GROUPS.get(kind, "single") == group}
+        shares.append(MixShare(group, kinds, sum(kinds.values()), share * len(items)))
+    return shares
