@@ -78,3 +78,22 @@ def test_split_tells_who_changed_sides_and_leakage_ends_with_1(
     assert [(row["question"], row["how"]) for row in leaked.json] == [("q2", "folded")]
     (folder / "examples.txt").write_text("Who has keys?\n", "utf-8")
     assert run(capsys, workspace, "dataset", "leakage", "asked", str(folder / "examples.txt")).code == 0
+
+
+def test_kinds_by_rules_are_added_and_what_is_held_out_is_a_dataset_of_its_own(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    workspace = folder / "workspace"
+    (folder / "rules" / "bakery.md").write_text("# Bakery\n\nBread is sold on Friday.\n", "utf-8")
+    questions = [{**question, "reference_answer": "every Monday"} for question in QUESTIONS]
+    (folder / "asked.jsonl").write_text("".join(json.dumps(each) + "\n" for each in questions), "utf-8")
+    run(capsys, workspace, "dataset", "from-questions", str(folder / "asked.jsonl"), str(folder / "rules"))
+    words = ("--false-premise", "2", "--misspelt", "1", "--held-out", "1", "--json")
+    added = run(capsys, workspace, "dataset", "add-kinds", "asked", *words)
+    assert added.json["added"] == {"false-premise": 1, "misspelt": 1, "held-out": 1}
+    assert added.json["held_out"]["documents"] == ["house"]
+    listed = {row["name"]: row for row in run(capsys, workspace, "dataset", "list", "--json").json}
+    assert (listed["asked"]["items"], listed["asked held out 0"]["items"]) == (4, 1)
+    assert listed["asked"]["corpus"] != listed["asked held out 0"]["corpus"]
+    nothing = run(capsys, workspace, "dataset", "add-kinds", "asked")
+    assert (nothing.code, "--misspelt 10" in nothing.err) == (2, True)

@@ -54,6 +54,6 @@ def _row(each: Dataset) -> dict[str, Cell]:
 for command in (
     make,
     *(sources.from_questions, versions.freeze, versions.check, versions.split, versions.leakage),
-    *(files.export, files.card),
+    *(sources.add_kinds, files.export, files.card),
 ):
     dataset.add_command(command)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
 
+from ragtriage.dashboard.cli.datasets.versions import NAME, opened
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.datasets.dataset import create_dataset
 from ragtriage.data.datasets.from_questions import open_source, read_items
-from ragtriage.data.datasets.item import kind_counts
+from ragtriage.data.datasets.item import Item, kind_counts
+from ragtriage.data.datasets.review import read_draft
+from ragtriage.data.datasets.rules import HELD_OUT, RULES, CorpusRules, derive, hold_out
 from ragtriage.data.datasets.windows import CorpusWindows
+from ragtriage.metrics.number_text import count
+
+T = TypeVar("T", bound="Callable[..., Any] | click.Command")
 
 
 @click.command("from-questions")
@@ -68,3 +77,56 @@ def from_questions(
         f"Next: read them on the page Datasets, then `ragtriage dataset freeze {dataset.dataset_id}`."
     )
     click.echo("\n".join(map(plain, lines)))
+
+
+def _wanted(name: str, what: str) -> Callable[[T], T]:
+    return click.option(f"--{name}", type=click.IntRange(0), default=0, metavar="N", help=what)
+
+
+@click.command("add-kinds")
+@NAME
+@_wanted("false-premise", "Questions that take another number, date or name for granted.")
+@_wanted("misspelt", "Questions with typing errors, never in numbers or names.")
+@_wanted("keyword", "Questions as the words of a search.")
+@_wanted("held-out", "Questions whose document is taken out of the corpus: a dataset of its own.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Fixes what is chosen and changed.")
+@JSON
+@click.pass_obj
+def add_kinds(workspace: str | None, /, name: str, seed: int, as_json: bool, **numbers: int) -> None:
+    """Add questions made of those that a dataset has, by rules and without a model.
+
+    They are read like all others before they count, and stay on the side of the split of the question that
+    they were made of.
+    """
+    wanted = {kind.replace("_", "-"): n for kind, n in numbers.items() if n}
+    if not wanted:
+        raise click.UsageError("nothing to add; accepted: a number for at least one kind, as --misspelt 10")
+    dataset = opened(workspace, name)
+    items = [each.item for each in read_draft(dataset).offered]
+    windows = CorpusWindows(dataset.corpus())
+    rules, made = CorpusRules(windows), dict[str, list[Item]]()
+    for kind in RULES:
+        if kind in wanted:
+            made[kind] = derive(rules, items, kind, wanted[kind], seed)
+    facts = {"by": "rules", "source": dataset.name, "seed": seed}
+    added = [item for each in made.values() for item in each]
+    if added:
+        short = {kind: wanted[kind] - len(each) for kind, each in made.items() if len(each) < wanted[kind]}
+        asked = {kind: wanted[kind] for kind in made}
+        dataset.add_batch(added, windows.corpus, {**facts, "mix": asked, "short": short})
+    lines = [f"{count(len(each), f'{kind} question')} of {wanted[kind]:,}." for kind, each in made.items()]
+    answer: dict[str, Any] = {"added": {kind: len(each) for kind, each in made.items()}, "asked": wanted}
+    if HELD_OUT in wanted:
+        held = hold_out(items, windows, wanted[HELD_OUT], seed)
+        lines.append(f"{count(len(held.items), 'held-out question')} of {wanted[HELD_OUT]:,}.")
+        answer["added"][HELD_OUT] = len(held.items)
+        if held.items:
+            apart = create_dataset(dataset.workspace, f"{dataset.name} held out {seed}")
+            held_out = {"held_out": list(held.documents), "mix": {HELD_OUT: wanted[HELD_OUT]}}
+            apart.add_batch(held.items, held.corpus, {**facts, **held_out})
+            lines.append(
+                f"They are dataset {apart.name}; a run on it is to be made without these documents: "
+                f"{', '.join(held.documents)}."
+            )
+            answer |= {"held_out": {"dataset": apart.dataset_id, "documents": list(held.documents)}}
+    print_json(answer) if as_json else click.echo("\n".join(map(plain, lines)))
