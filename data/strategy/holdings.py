@@ -22,7 +22,7 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Source
 from ragtriage.metrics.statistics.intervals import question_means
-from ragtriage.metrics.statistics.power import questions_for_difference
+from ragtriage.metrics.statistics.power import questions_for_change, questions_for_difference
 
 TRACERS = ("langfuse", "langsmith", "opentelemetry", "phoenix", "opik", "mlflow", "weave", "trulens")
 HELD: Mapping[str, str] = {  # field of Holdings -> what it is
@@ -146,15 +146,20 @@ Basis = Literal["paired", "one run", "assumed"]
 class SampleSize:
     """How many questions are needed."""
 
-    n: int  # questions that show the difference
     metric: str  # whose difference
-    difference: float  # that is to be shown
     deviation: float  # of a question's difference between two runs
     # the deviation is that of pairs of runs on the questions they share, or sqrt(2) times that of one run, or
     # of a share in the worst case
     basis: Basis
     runs: tuple[str, ...]  # ids of the runs that it comes from
     n_behind: int  # questions that it was measured on
+
+    def questions(self, difference: float = DIFFERENCE) -> int:
+        """Return how many questions show a difference, for pass rates as the page Datasets says it."""
+        differing = self.deviation**2
+        if self.metric == GOOD_SHARE and self.basis == "paired" and difference <= differing:
+            return questions_for_change(difference, differing, POWER)
+        return questions_for_difference(self.deviation, difference, POWER)
 
 
 def sample_size(
@@ -181,7 +186,9 @@ def sample_size(
         differences = after[shared.other] - before[shared.base]
         differences = differences[np.isfinite(differences)]
         if len(differences) >= FEWEST_QUESTIONS and differences.any():
-            paired.append((float(differences.var(ddof=1)), len(differences)))
+            # of two pass rates, the share of questions on which the runs differ
+            spread = float((differences**2).mean() if metric == GOOD_SHARE else differences.var(ddof=1))
+            paired.append((spread, len(differences)))
             sides += [side for side in (earlier, later) if side not in sides]
     if paired:
         deviation = sqrt(sum(variance for variance, _ in paired) / len(paired))
@@ -197,8 +204,7 @@ def sample_size(
 
 def _size(metric: str, deviation: float, basis: Basis, sides: Sequence[Diagnosis], n: int) -> SampleSize:
     runs = tuple(side.scored.run.run_id for side in sides)
-    needed = questions_for_difference(deviation, DIFFERENCE, POWER)
-    return SampleSize(needed, metric, DIFFERENCE, deviation, basis, runs, n)
+    return SampleSize(metric, deviation, basis, runs, n)
 
 
 def _values(side: Diagnosis, metric: str) -> FloatArray:

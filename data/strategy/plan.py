@@ -17,9 +17,9 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
-from ragtriage.data.strategy.holdings import MOST_RUNS, POWER, Holdings, SampleSize, holdings_of, sample_size
+from ragtriage.data.strategy.holdings import MOST_RUNS, Holdings, SampleSize, holdings_of, sample_size
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
-from ragtriage.metrics.statistics.power import labels_for_share, questions_for_difference
+from ragtriage.metrics.statistics.power import labels_for_share
 
 Need = Literal["gold", "references", "judge", "checks", "times"]
 TRIALS = ("attack", "experiment")  # formats of runs that `attack` and `experiment` make
@@ -157,9 +157,7 @@ def plan_of(store: RunStore, project: str, use_case: str, diagnosed: Callable[[R
     recent = [diagnosed(run) for run in runs[::-1][:MOST_RUNS]]
     held = holdings_of(store, project, newest, runs, recent)
     size = sample_size(own, diagnosed, primary_metric(store.workspace, project))
-    needed = size.n
-    if case.difference != size.difference:
-        needed = questions_for_difference(size.deviation, case.difference, POWER)
+    needed = size.questions(case.difference)
     labels = labels_for_share(case.half_width)
     metrics = tuple(PlannedMetric(name, why, _measured(newest, name)) for name, why in case.metrics)
     steps = _Steps(case, held, own, needed, labels, size).in_order()
@@ -392,7 +390,7 @@ def plan_answer(plan: Plan) -> dict[str, Any]:
             "needed": plan.n_questions,
             "for_difference": plan.use_case.difference,
             "there": held.n_questions,
-            "needed_for_0.05": plan.size.n,
+            "needed_for_0.05": plan.size.questions(),
             "metric": plan.size.metric,
             "deviation": plan.size.deviation,
             "basis": plan.size.basis,

@@ -35,27 +35,6 @@ def questions_for_difference(deviation: float, difference: float, power: float =
     return max(2, ceil((reach * deviation / difference) ** 2 - _ROUNDING))
 
 
-def smallest_difference(deviation: float, questions: int, power: float = 0.8) -> float:
-    """Return the mean difference that so many questions show; the inverse of `questions_for_difference`.
-
-    (z(0.975) + z(power)) * deviation / sqrt(n): 0.12 for a deviation of 0.3 and 50 questions.
-
-    Args:
-        deviation: standard deviation of a question's difference between two runs.
-        questions: how many are asked of both; at least 1.
-        power: share of repetitions in which it is shown.
-
-    Raises:
-        MetricsError: a value that makes no sense.
-    """
-    if not (deviation >= 0 and questions >= 1 and 0 < power < 1):
-        raise MetricsError(
-            f"deviation {deviation!r}, {questions!r} questions, power {power!r}; accepted: a deviation "
-            "from 0 up, 1 question or more, a power between 0 and 1"
-        )
-    return (normal_quantile(0.975) + normal_quantile(power)) * deviation / sqrt(questions)
-
-
 def labels_for_share(half_width: float) -> int:
     """Return how many random labels put the 95 % interval of a share within +- half_width, at worst.
 

@@ -19,6 +19,10 @@ from ragtriage.dashboard.cli.main import COMMANDS, app
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.tables.project import size_text
 from ragtriage.data.api import add_run, diagnosis_of
+from ragtriage.data.datasets.dataset import find_dataset
+from ragtriage.data.datasets.item_analysis import analyse_items
+from ragtriage.data.datasets.resolution import resolution_of
+from ragtriage.data.datasets.review import read_draft
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from ragtriage.data.errors import DataError, ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
@@ -64,7 +68,7 @@ def test_two_runs_that_share_questions_give_the_paired_deviation(workspace: RunS
     deviation = float(np.std(np.subtract(after, before), ddof=1))
     assert (size.basis, size.n_behind) == ("paired", 6)
     assert size.deviation == pytest.approx(deviation)
-    assert size.n == questions_for_difference(deviation, 0.05)
+    assert size.questions() == questions_for_difference(deviation, 0.05)
 
 
 def test_without_shared_questions_one_run_gives_its_own_deviation(workspace: RunStore) -> None:
@@ -79,7 +83,19 @@ def test_without_shared_questions_one_run_gives_its_own_deviation(workspace: Run
 def test_without_values_the_worst_case_of_a_share_is_assumed(workspace: RunStore) -> None:
     _add(workspace, "a", [0.5] * 3)  # too few, and all the same
     size = _size(workspace)
-    assert (size.basis, size.n, size.n_behind, size.runs) == ("assumed", 1570, 0, ())
+    assert (size.basis, size.questions(), size.n_behind, size.runs) == ("assumed", 1570, 0, ())
+
+
+def test_the_plan_and_the_page_datasets_say_the_same_number_of_questions(demo: RunStore) -> None:
+    items = read_draft(find_dataset(demo.workspace, "handbook questions")).items
+    runs = [run for run in demo.runs("handbook") if run.name[:2] in ("V1", "V2", "V3", "V4")]
+
+    def diagnosed(run: Run) -> Diagnosis:
+        return diagnosis_of(demo, run, DiagnosisSettings())
+
+    analysis = analyse_items([each.item for each in items], runs, diagnosed)
+    resolution = resolution_of(len(items), analysis.passes)
+    assert dict(resolution.needed)[0.05] == sample_size(runs, diagnosed).questions(0.05) == 859
 
 
 @pytest.mark.parametrize("use_case", USE_CASES)

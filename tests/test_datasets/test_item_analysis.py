@@ -12,8 +12,7 @@ from ragtriage.data.datasets.item_analysis import analyse_items
 from ragtriage.data.demo import load_project
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.metrics.analysis.items import difficulty, groups_of, item_rest
-from ragtriage.metrics.schema.scores import FloatArray, MetricsError
-from ragtriage.metrics.statistics.power import questions_for_difference, smallest_difference
+from ragtriage.metrics.schema.scores import FloatArray
 
 
 def test_the_handbook_versions_tell_25_questions_apart_and_one_goes_against_them(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -56,15 +55,3 @@ def test_without_gaps_it_is_the_corrected_item_total_correlation(passes: FloatAr
             assert np.isnan(value)
         else:
             assert value == pytest.approx(np.corrcoef(own, rest)[0, 1])
-
-
-@given(st.floats(0.05, 1.5), st.integers(2, 5000))
-def test_the_smallest_difference_is_shown_by_that_many_questions(deviation: float, n: int) -> None:
-    assert questions_for_difference(deviation, smallest_difference(deviation, n)) in (n, n + 1)
-
-
-def test_the_smallest_difference_of_the_handbook_and_what_makes_no_sense() -> None:
-    # 48 questions, half a point of deviation: 2.80 x 0.5 / sqrt(48)
-    assert smallest_difference(0.5, 48) == pytest.approx(0.2022, abs=1e-4)
-    with pytest.raises(MetricsError, match="1 question or more"):
-        smallest_difference(0.5, 0)
