@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import shorten
@@ -119,3 +120,57 @@ def review_headline(counts: ReviewCounts) -> Headline:
     if not left:
         return Headline("good", f"All {counts.total:,} read, {counts.kept:,} kept")
     return Headline("cannot tell", progress, f"{count(left, 'question')} without a decision")
+
+
+@dataclass(frozen=True)
+class VersionFacts:
+    """The draft of a dataset beside its newest version, and what became of its gold."""
+
+    name: str
+    newest: int  # number of the newest version; 0 for none
+    n: int  # questions of that version
+    n_read: int  # of them, those that people had read
+    edited: int  # questions that differ in the draft
+    rejected: int  # questions of the version that the draft rejects
+    added: int  # questions that the draft has and the version has not
+    fates: Mapping[str, int] = field(default_factory=dict)  # same, moved, changed, gone -> spans
+    to_read: int = 0  # questions whose gold changed or is gone
+    questions: int = 0  # that were looked at
+
+
+def versions_headline(facts: VersionFacts) -> Headline:
+    """Return what a dataset's versions are worth: whether their gold still stands, and what changed since."""
+    name, spans = shorten(facts.name, LONGEST_NAME), sum(facts.fates.values())
+    if spans:
+        fates = (
+            f"{facts.fates['same']:,} of {count(spans, 'gold span')} unchanged, {facts.fates['moved']:,} "
+            f"moved and found again, {facts.fates['changed']:,} changed, {facts.fates['gone']:,} gone."
+        )
+        if facts.to_read:
+            need = f"{facts.to_read:,} of {count(facts.questions, 'question')} need another look"
+            return Headline(
+                "doubted", f"The corpus changed: {need}", f"{fates} Runs stay with the old corpus."
+            )
+        if facts.fates["moved"]:
+            return Headline("good", "The corpus changed, and all gold stands in it", fates)
+        return Headline("good", "All gold stands in this corpus where it was", fates)
+    if not facts.newest:
+        return Headline(
+            "cannot tell", f"{name}: no version yet", "Runs are compared on a version, which never changes."
+        )
+    version, changes = f"{name} v{facts.newest}", difference_text(facts)
+    if facts.edited or facts.rejected or facts.added:
+        return Headline("cannot tell", f"The draft differs from v{facts.newest}", changes)
+    unread = facts.n - facts.n_read
+    if unread:
+        statement = f"{version}: {unread:,} of {count(facts.n, 'question')} unread"
+        return Headline("cannot tell", statement, "The draft has the same questions.")
+    return Headline("good", f"{version}: {count(facts.n, 'question')}, all read", "The draft is the same.")
+
+
+def difference_text(facts: VersionFacts) -> str:
+    """Return what the draft changed since the newest version."""
+    return (
+        f"{count(facts.edited, 'question')} edited, {facts.rejected:,} rejected, {facts.added:,} added. "
+        f"Freezing makes v{facts.newest + 1} and leaves v{facts.newest} as it is."
+    )

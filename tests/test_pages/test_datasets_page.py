@@ -251,3 +251,53 @@ def test_the_bundled_set_is_analysed_by_its_runs(demo: RunStore, monkeypatch: py
     assert len(_states(app)) == 6
     app = _open(demo, monkeypatch, project="handbook", check_mark="against")
     assert len(_states(app)) == 1
+
+
+def test_versions_are_frozen_by_a_named_person_from_what_was_read(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept(dataset, _items()[0], "Ann")
+    app = _open(workspace, monkeypatch, part="versions")
+    assert headline(app) == "leave questions: no version yet"
+    _press(app, "freeze")
+    assert not dataset.versions()
+    app = _open(workspace, monkeypatch, "Ann", part="versions")
+    assert app.button(key="freeze").label == "Freeze 1 question"
+    app.checkbox(key="freeze_unread").check().run()
+    assert app.button(key="freeze").label == "Freeze 3 questions"
+    _press(app, "freeze")
+    (version,) = dataset.versions()
+    assert (version.n_read, version.who) == (1, "Ann")
+    assert headline(app) == "leave questions v1: 2 of 3 questions unread"
+    reject(dataset, _items()[1], "Ann", "twin")
+    app = _open(workspace, monkeypatch, "Ann", part="versions")
+    assert headline(app) == "The draft differs from v1"
+    monkeypatch.setenv(READ_ONLY, "1")
+    app = _open(workspace, monkeypatch, "Ann", part="versions")
+    assert not {"freeze", "split_dataset", "apply_corpus"} & {button.key for button in app.button}
+
+
+def test_a_newer_corpus_returns_only_what_changed_to_the_review(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for item in _items()[:2]:
+        accept(dataset, item, "Ann")
+    changed = "A new line.\n" + PAGE.replace("after two pay periods", "after <i>three</i> pay periods")
+    folder = tmp_path / "newer"
+    folder.mkdir()
+    (folder / "leave.md").write_text(changed)
+    (folder / "travel.md").write_text(OTHER)
+    app = _open(workspace, monkeypatch, "Ann", part="versions")
+    app.text_input(key="new_corpus_path").set_value(str(folder)).run()
+    _press(app, "compare_corpus")
+    assert headline(app) == "The corpus changed: 1 of 2 questions need another look"
+    bodies = " ".join(str(block.proto.body) for block in app.get("html"))
+    assert "travel time after &lt;i&gt;three&lt;/i&gt; pay periods" in bodies
+    before = dataset.corpus_version
+    _press(app, "apply_corpus")
+    assert dataset.corpus_version != before
+    states = {each.item.question_id: each.state for each in read_draft(dataset).items}
+    assert (states["q1"], states["q2"]) == ("kept", "stale")
+    app.text_input(key="new_corpus_path").set_value(str(tmp_path / "nowhere")).run()
+    _press(app, "compare_corpus")
+    assert "nowhere" in app.toast[0].value

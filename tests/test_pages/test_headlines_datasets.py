@@ -11,9 +11,11 @@ from ragtriage.dashboard.headlines.datasets import (
     EMPTY,
     DatasetFacts,
     ReviewCounts,
+    VersionFacts,
     datasets_headline,
     resolution_text,
     review_headline,
+    versions_headline,
 )
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.data.datasets.resolution import resolution_of
@@ -90,8 +92,32 @@ def test_the_worst_comes_first() -> None:
 
 def test_what_a_set_can_show_says_what_it_rests_on() -> None:
     assert resolution_text(resolution_of(48)) == (
-        "48 questions show a change of 20 points, 210 would show 10, if 27 % differ between two versions."
+        "48 questions show a change of 21 points, 210 would show 10, if 27 % differ between two versions."
     )
     assert resolution_text(resolution_of(2)).startswith("2 questions can show no change")
     ran = np.array([[1.0] * 30 + [0.0] * 18, [1.0] * 25 + [0.0] * 15 + [1.0] * 8])
     assert "differ" not in resolution_text(resolution_of(48, ran))
+
+
+V1 = VersionFacts("handbook", 1, 48, 48, 0, 0, 0)
+CHANGED = replace(V1, fates={"same": 46, "moved": 10, "changed": 2, "gone": 1}, to_read=3, questions=48)
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "statement"),
+    [
+        (V1, "good", "handbook v1: 48 questions, all read"),
+        (replace(V1, n_read=8), "cannot tell", "handbook v1: 40 of 48 questions unread"),
+        (replace(V1, edited=2), "cannot tell", "The draft differs from v1"),
+        (VersionFacts("handbook", 0, 0, 0, 0, 0, 0), "cannot tell", "handbook: no version yet"),
+        (CHANGED, "doubted", "The corpus changed: 3 of 48 questions need another look"),
+        (replace(CHANGED, to_read=0, fates={"same": 49, "moved": 10, "changed": 0, "gone": 0}), "good",
+            "The corpus changed, and all gold stands in it"),
+        (replace(CHANGED, to_read=0, fates={"same": 59, "moved": 0, "changed": 0, "gone": 0}), "good",
+            "All gold stands in this corpus where it was"),
+    ],
+)  # fmt: skip
+def test_what_versions_are_worth(facts: VersionFacts, state: State, statement: str) -> None:
+    headline = versions_headline(facts)
+    assert (headline.state, headline.statement) == (state, statement)
+    assert len(headline.statement) <= 70

@@ -10,6 +10,7 @@ from ragtriage.dashboard.headlines.datasets import EMPTY
 from ragtriage.dashboard.pages.datasets.opened import open_dataset, version_picker
 from ragtriage.dashboard.pages.datasets.overview import overview_section
 from ragtriage.dashboard.pages.datasets.review import review_section
+from ragtriage.dashboard.pages.datasets.versions import versions_section
 from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.components import current_theme, open_page
 from ragtriage.dashboard.shell.session import View, current_selection, open_store
@@ -18,7 +19,7 @@ from ragtriage.dashboard.shell.widgets import choose, pick
 from ragtriage.data.datasets.dataset import datasets
 
 CLEAR = {"frozen": 0, "item": "", "reading": "", "check_mark": "", "document": ""}
-PARTS = {"": "Overview", "review": "Review"}
+PARTS = {"": "Overview", "review": "Review", "versions": "Versions"}
 store = open_store()
 view = View.of(store, current_selection())
 every = {each.dataset_id: each for each in reversed(datasets(store.workspace))}
@@ -42,5 +43,7 @@ if not opened.items:
     open_page(replace(EMPTY, statement=f"{dataset.name}: no question yet"))
 elif part == "review":
     review_section(opened, view)
+elif part == "versions":
+    versions_section(opened)
 else:
     overview_section(opened, view)

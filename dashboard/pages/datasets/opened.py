@@ -81,7 +81,7 @@ def open_dataset(dataset: Dataset) -> Opened:
     draft = _draft(dataset, batch_ids, state)
     number = current_selection().frozen
     version = next((each for each in dataset.versions() if each.version == number), None)
-    items = draft.items if version is None else _frozen(dataset, version)
+    items = draft.items if version is None else frozen_items(dataset, version)
     key = (dataset.dataset_id, *state, batch_ids, str(dataset.folder), version and version.version)
     return Opened(dataset, draft, version, items, key)
 
@@ -115,7 +115,8 @@ def _draft(
 
 
 @kept
-def _frozen(dataset: Dataset, version: Version) -> tuple[DraftItem, ...]:
+def frozen_items(dataset: Dataset, version: Version) -> tuple[DraftItem, ...]:
+    """Return the items of a version, with no decision on any."""
     items = map(Item.from_question, load_set(dataset.workspace, version.set_id).questions)
     return tuple(DraftItem(item, item, "", ()) for item in items)
 

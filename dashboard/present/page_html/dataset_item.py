@@ -61,6 +61,18 @@ class ItemHead:
     unanswerable: bool = False
 
 
+@dataclass(frozen=True)
+class SpanFate:
+    """A gold span that changed or is gone in another corpus."""
+
+    question: str
+    fate: str
+    look: Look
+    place: str
+    was: str
+    now: str  # "" where it is gone
+
+
 def place_of(span: GoldSpan, document: Document | None, headings: Sequence[str], note: str = "") -> Place:
     """Return gold in its place; where its document is not there, its text as it was."""
     where = " › ".join([span.doc_id, *headings])
@@ -107,3 +119,19 @@ def review_band(headline: Headline, parts: Sequence[tuple[str, float]], meta: st
         meta: small print at the right.
     """
     return render("dataset_band.html", headline=headline, parts=parts, meta=meta)
+
+
+def share_bar(title: str, parts: Sequence[tuple[str, float]], notes: Sequence[str]) -> Markup:
+    """Return a bar of shares under a title, over a line of small print.
+
+    Args:
+        title: above the bar.
+        parts: colour and share of each, from the left.
+        notes: of the small print; one for each part gets its colour as a square.
+    """
+    return render("dataset_shares.html", title=title, parts=parts, notes=notes)
+
+
+def fate_cards(title: str, cards: Sequence[SpanFate], more: str) -> Markup:
+    """Return spans that changed or are gone, each with its text then and now."""
+    return render("dataset_fates.html", title=title, cards=cards, more=more)
