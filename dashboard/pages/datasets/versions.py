@@ -64,20 +64,21 @@ def versions_section(opened: Opened) -> None:
 
 
 def _facts(opened: Opened, newest: Version | None, change: CorpusChange | None) -> VersionFacts:
-    if newest is None:
-        return VersionFacts(opened.dataset.name, 0, 0, 0, 0, 0, 0)
-    before = {each.item.question_id: each.item for each in frozen_items(opened.dataset, newest)}
+    frozen = () if newest is None else frozen_items(opened.dataset, newest)
+    before = {each.item.question_id: each.item for each in frozen}
     now = {each.item.question_id: each for each in opened.draft.offered}
     out = {name for name, each in now.items() if each.state == "rejected"}
+    edited = {
+        name
+        for name, each in now.items()
+        if name in before and before[name].content_hash != each.item.content_hash
+    }
     return VersionFacts(
         opened.dataset.name,
-        newest.version,
+        newest.version if newest else 0,
         len(before),
-        newest.n_read,
-        edited=sum(
-            name in before and before[name].content_hash != each.item.content_hash
-            for name, each in now.items()
-        ),
+        newest.n_read if newest else 0,
+        edited=len(edited),
         rejected=len(out & before.keys()),
         added=len(now.keys() - before.keys() - out),
         fates={str(fate): n for fate, n in change.counts.items()} if change else {},
