@@ -9,7 +9,7 @@ import numpy as np
 
 from ragtriage.data.comparison.question_match import QuestionMatch
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
-from ragtriage.data.store.question_sets import QuestionSet, question_sets
+from ragtriage.data.store.question_sets import QuestionSet, question_sets, set_named
 from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.statistics.intervals import question_means
 
@@ -84,11 +84,9 @@ def _declared_set(run: Diagnosis, sets: Sequence[QuestionSet] | None) -> tuple[s
     named, version = run.scored.run.dataset, run.scored.run.dataset_version
     if not named:
         return None
-    for entry in question_sets(run.scored.workspace) if sets is None else sets:
-        fits = named in (entry.name, entry.set_id) and version in ("", entry.dataset_version, entry.set_id)
-        if fits and entry.n >= len(run.scored.question_ids):
-            return entry.name, entry.n
-    return None
+    known = question_sets(run.scored.workspace) if sets is None else sets
+    entry = set_named([each for each in known if each.n >= len(run.scored.question_ids)], named, version)
+    return None if entry is None else (entry.name, entry.n)
 
 
 def other_set(run: Diagnosis, base: Diagnosis) -> bool:

@@ -14,12 +14,13 @@ from typing import Literal
 
 from ragtriage.data.datasets.dataset import Dataset
 from ragtriage.data.datasets.item import Item
+from ragtriage.data.diagnosis import tuned_questions
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.store.access import must_write
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.text.tokens import content_tokens, surface_tokens
 
-TAG, DEV, TEST = "split", "dev", "test"
+TAG, DEV, TEST = tuned_questions.SPLIT, tuned_questions.DEV, "test"
 SHARE = 0.25  # of the questions, usually, that are dev
 NEAR = 0.8  # Jaccard of the content words from which two questions are one
 _FILE = "split.json"

@@ -17,6 +17,7 @@ from ragtriage.data.diagnosis.answer_shift import answer_shift
 from ragtriage.data.diagnosis.contradicted_scores import contradicted_scores
 from ragtriage.data.diagnosis.other_languages import other_languages
 from ragtriage.data.diagnosis.text_findings import answer_texts
+from ragtriage.data.diagnosis.tuned_questions import question_set_findings
 from ragtriage.data.diagnosis.unchecked_isolation import unchecked_isolation
 from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.batch_scores import OVER_ANSWERS
@@ -72,7 +73,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
     )
     of_scores = [*failed_codes(scored), *refused_scores(scored), *other_languages(scored)]
     of_scores += [*_undirected(scored), *weak_judges(scored), *contradicted_scores(scored)]
-    of_scores += unchecked_isolation(scored)
+    of_scores += [*unchecked_isolation(scored), *question_set_findings(scored)]
     known = frozenset(scored.metrics)
     return [
         replace(

@@ -287,6 +287,18 @@ def _read_facts(workspace: Workspace, set_id: str) -> QuestionSet:
     return facts
 
 
+def set_named(sets: Sequence[QuestionSet], name: str, version: str) -> QuestionSet | None:
+    """Return the question set that a run names; the first of its name where it names no version."""
+    return next(
+        (
+            entry
+            for entry in sets
+            if name in (entry.name, entry.set_id) and version in ("", entry.dataset_version, entry.set_id)
+        ),
+        None,
+    )
+
+
 def find_set(workspace: Workspace, wanted: str) -> QuestionSet:
     """Find a question set by id, by the start of its id, or by its name.
 
