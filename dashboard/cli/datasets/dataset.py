@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ragtriage.dashboard.cli.datasets import files, sources, versions
+from ragtriage.dashboard.cli.datasets import files, frozen, sources
 from ragtriage.dashboard.cli.datasets.make import make
 from ragtriage.dashboard.cli.options import JSON, WholeHelp
 from ragtriage.dashboard.cli.terminal import print_json, row_table
@@ -53,7 +53,7 @@ def _row(each: Dataset) -> dict[str, Cell]:
 
 for command in (
     make,
-    *(sources.from_questions, versions.freeze, versions.check, versions.split, versions.leakage),
+    *(sources.from_questions, frozen.freeze, frozen.check, frozen.split, frozen.leakage),
     *(sources.add_kinds, files.export, files.card),
 ):
     dataset.add_command(command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ragtriage.dashboard.cli.datasets.versions import NAME, opened
+from ragtriage.dashboard.cli.datasets.frozen import NAME, opened
 from ragtriage.dashboard.cli.terminal import plain
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.card import card_text

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ragtriage.dashboard.cli.datasets.versions import NAME, opened
+from ragtriage.dashboard.cli.datasets.frozen import NAME, opened
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json
 from ragtriage.data.api import open_store
