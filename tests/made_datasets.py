@@ -14,7 +14,7 @@ from ragtriage.data.datasets.making.job import MakeResult, make_dataset
 from ragtriage.data.datasets.making.make import MakeOptions
 from ragtriage.data.datasets.making.requests import MakingPrompts
 from ragtriage.data.datasets.windows import CorpusWindows
-from ragtriage.data.judge.requests import ClientSettings, read_prices
+from ragtriage.data.judge.requests import ClientSettings, Model, read_prices
 from ragtriage.data.store.workspace import Workspace
 
 
@@ -39,7 +39,7 @@ def making(
     **more: Any,
 ) -> MakeResult:
     """Make a dataset in a workspace; of the handbook unless told otherwise."""
-    model = read_prices().model(more.pop("model", None))
+    model = model_named(more.pop("model", None))
     return make_dataset(
         dataset_in(folder),
         CorpusWindows(corpus or handbook_corpus()),
@@ -48,6 +48,11 @@ def making(
         MakingPrompts.of(),
         **more,
     )
+
+
+def model_named(name: str | None) -> Model:
+    """Return the model that is asked."""
+    return read_prices().model(name)
 
 
 def dataset_in(folder: Path) -> Dataset:

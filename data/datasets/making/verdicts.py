@@ -109,9 +109,9 @@ def read_verdict(item: Item, shown: Shown, reply: ReadReply, windows: CorpusWind
     }
     item = replace(item, judged={**item.judged, "read": said})
     if item.answerable == "no":
-        reason = _answered_after_all(item, others, reply)
+        reason = _answered_after_all(item, others, reply, windows)
     elif item.kind in TWO_PASSAGES or len(gold) > 1:
-        reason = _not_together(item, gold, others)
+        reason = _not_together(item, gold, others, windows)
     else:
         item, reason = _one_place(item, gold, others, windows)
     if not reason and item.answerable != "no":
@@ -119,21 +119,32 @@ def read_verdict(item: Item, shown: Shown, reply: ReadReply, windows: CorpusWind
     return replace(item, rejected_by="read", reason=reason) if reason else item
 
 
-def _answered_after_all(item: Item, others: Sequence[tuple[Passage, PassageRead]], reply: ReadReply) -> str:
+def _answered_after_all(
+    item: Item, others: Sequence[tuple[Passage, PassageRead]], reply: ReadReply, windows: CorpusWindows
+) -> str:
+    """Return where an item that has no answer is answered; "" where it is nowhere."""
     if item.kind == "false-premise":
         return "" if reply.denied.strip() else "no passage denies what it assumes"
-    full = next((passage for passage, read in others if read.answers == "full"), None)
-    if full is not None:
-        return f"answered in {full.doc_id}"
+    full = (passage for passage, read in others if read.answers == "full" and _quoted(passage, read, windows))
+    answering = next(full, None)
+    if answering is not None:
+        return f"answered in {answering.doc_id}"
     parts = sum(read.answers == "part" for _, read in others)
     return "answered by several passages together" if parts > 1 and reply.answer.strip() else ""
 
 
 def _not_together(
-    item: Item, gold: Sequence[tuple[str, PassageRead]], others: Sequence[tuple[Passage, PassageRead]]
+    item: Item,
+    gold: Sequence[tuple[str, PassageRead]],
+    others: Sequence[tuple[Passage, PassageRead]],
+    windows: CorpusWindows,
 ) -> str:
     """Return why the hops of an item are not all needed, or do not suffice; "" where they are."""
-    if any(read.answers == "full" for read in (*(read for _, read in gold), *(read for _, read in others))):
+    enough = [read for _, read in gold if read.answers == "full"]
+    enough += [
+        read for passage, read in others if read.answers == "full" and _verified(passage, read, item, windows)
+    ]
+    if enough:
         return "one passage is enough" if item.kind in TWO_PASSAGES else ""
     lacking = [hop for hop, read in gold if read.answers == "none"]
     return f"not needed: {', '.join(lacking)}" if lacking else ""
@@ -152,7 +163,7 @@ def _one_place(
     for passage, other in others:
         if other.answers != "full":
             continue
-        span = _verified(passage, other.quote, item, windows)
+        span = _verified(passage, other, item, windows)
         if span is None or len(item.hops) > 1:
             continue  # a claim without a quote that holds the answer changes nothing
         if item.kind == "adversarial":
@@ -162,12 +173,17 @@ def _one_place(
     return item, ""
 
 
-def _verified(passage: Passage, quote: str, item: Item, windows: CorpusWindows) -> GoldSpan | None:
+def _quoted(passage: Passage, read: PassageRead, windows: CorpusWindows) -> GoldSpan | None:
+    """Return where the quote of a passage stands in it; None where it does not."""
+    found = windows.locate(read.quote, passage.doc_id)
+    return next((span for span in found if passage.holds(span)), None)
+
+
+def _verified(passage: Passage, read: PassageRead, item: Item, windows: CorpusWindows) -> GoldSpan | None:
     """Return where a quote stands in its passage; None where it does not, or has too little of the answer."""
-    found = [span for span in windows.locate(quote, passage.doc_id) if passage.holds(span)]
     answer = content_tokens(item.answer.lower())
-    held = len(answer & content_tokens(quote.lower()))
-    return found[0] if found and held >= HOLDS * len(answer) else None
+    held = len(answer & content_tokens(read.quote.lower()))
+    return _quoted(passage, read, windows) if held >= HOLDS * len(answer) else None
 
 
 def _answered_otherwise(said: Mapping[str, Any]) -> str:
