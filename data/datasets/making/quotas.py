@@ -123,7 +123,7 @@ class WritingPlan:
                 for at in places:
                     self._used[at] += 1
                     self._sections[self._section(at)] += 1
-                result.append(self._writing(kind, places, min(left, CANDIDATES)))
+                result.append(self._writing(kind, places, CANDIDATES))
                 left -= CANDIDATES
         return result
 
