@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/dataset_filters.py FOLDER
 
-FOLDER holds chunking_evaluation, musique and clapnq as they are published. Good questions are those that people
-wrote or checked; bad ones are made of them by one known fault, or labelled unanswerable. What a filter rejects of
-the good ones is its loss.
+FOLDER holds chunking_evaluation, musique and clapnq as they are published. Good questions are those that
+people wrote or checked; bad ones are made of them by one known fault, or labelled unanswerable. What a filter
+rejects of the good ones is its loss.
 """
 
 import argparse
