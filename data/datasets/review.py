@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ragtriage.data.datasets.dataset import Batch, Dataset
@@ -206,6 +206,13 @@ def edit(dataset: Dataset, changed: Item, who: str) -> None:
 def add_gold(dataset: Dataset, item: Item, span: GoldSpan, who: str, hop: str = "") -> Item:
     """Record one more place that answers, and return the item with it; it decides nothing by itself."""
     changed = item.with_alternative(span, hop)
+    _record(dataset, changed, who, "gold", changed=True)
+    return changed
+
+
+def add_distractor(dataset: Dataset, item: Item, span: GoldSpan, who: str) -> Item:
+    """Record a passage that does not answer, and return the item with it; it decides nothing by itself."""
+    changed = item if span in item.distractors else replace(item, distractors=(*item.distractors, span))
     _record(dataset, changed, who, "gold", changed=True)
     return changed
 

@@ -15,6 +15,7 @@ from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.datasets.dataset import create_dataset
 from ragtriage.data.datasets.from_questions import open_source, read_items
 from ragtriage.data.datasets.item import Item, kind_counts
+from ragtriage.data.datasets.pooling import POOL_DEPTH
 from ragtriage.data.datasets.review import read_draft
 from ragtriage.data.datasets.rules import HELD_OUT, RULES, CorpusRules, derive, hold_out
 from ragtriage.data.datasets.windows import CorpusWindows
@@ -34,6 +35,14 @@ T = TypeVar("T", bound="Callable[..., Any] | click.Command")
     metavar="RUN",
     help="Run whose documents are judged beside what search finds, for questions without gold; repeatable.",
 )
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 100),
+    default=POOL_DEPTH,
+    show_default=True,
+    help="Documents of each run, and passages of the search, that are judged.",
+)
+@click.option("--licence", metavar="TEXT", help="Licence of the questions, for the card.")
 @JSON
 @click.pass_obj
 def from_questions(
@@ -42,6 +51,8 @@ def from_questions(
     corpus_paths: tuple[str, ...],
     name: str | None,
     run_names: tuple[str, ...],
+    depth: int,
+    licence: str | None,
     as_json: bool,
 ) -> None:
     """Make a dataset of questions that you have.
@@ -56,8 +67,9 @@ def from_questions(
     loaded = open_source(store, wanted, windows.corpus)
     read = read_items(loaded, windows)
     dataset = create_dataset(store.workspace, name or loaded.facts.name)
-    pooled = {"runs": [run.run_id for run in runs]} if runs else {}
-    batch = dataset.add_batch(read.items, windows.corpus, {**read.facts, **pooled})
+    pooled = {"runs": [run.run_id for run in runs], "depth": depth} if runs else {}
+    told = {"licence": licence} if licence else {}
+    batch = dataset.add_batch(read.items, windows.corpus, {**read.facts, **pooled, **told})
     if as_json:
         print_json(
             {
