@@ -68,7 +68,7 @@ class PooledRuns:
             self._by_question.append(found)
 
     def of(self, item: Item) -> list[list[Mapping[str, Any]]]:
-        """Return the documents that each run found for the question of an item, of those that it was put to."""
+        """Return the documents that each run found for the question of an item, where it was asked."""
         key = tuple(surface_tokens(item.question))
         return [found[key] for found in self._by_question if key in found]
 
