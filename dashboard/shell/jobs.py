@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import streamlit as st
 
@@ -84,6 +86,22 @@ def start_job(store: RunStore, words: Sequence[str], folder: str | None = None) 
     raise DataError(
         f"the job did not begin in time and was ended; see `ragtriage {words[0]}` on the command line"
     )
+
+
+def has_key() -> bool:
+    """Return whether the environment of the dashboard holds a key for the service."""
+    return bool(os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN"))
+
+
+def job_options(chosen: Mapping[str, Any]) -> list[str]:
+    """Return the options of `ragtriage judge` for these values; None, False and "" are left out."""
+    options = []
+    for name, value in chosen.items():
+        if value is True:
+            options.append(f"--{name}")
+        elif value is not None and value is not False and value != "":
+            options += [f"--{name}", str(value)]
+    return options
 
 
 def start_or_report(store: RunStore, words: Sequence[str], folder: str | None = None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -254,6 +255,18 @@ def losses(export: Export, to: str) -> list[str]:
     if keeps == "documents" and unlabelled:
         lines.append(f"{FORMS[to].title} scores only questions with gold: {unlabelled:,} have none.")
     return lines
+
+
+def export_bytes(export: Export, to: str) -> bytes:
+    """Return a dataset in a form as one file; a folder as a ZIP archive."""
+    files = FORMS[to].files(export)
+    if "" in files:
+        return files[""]
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as folder:
+        for path, content in files.items():
+            folder.writestr(path, content)
+    return archive.getvalue()
 
 
 def write_export(export: Export, to: str, output: str) -> list[str]:

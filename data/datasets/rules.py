@@ -18,6 +18,7 @@ import numpy as np
 
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.checks import ELSEWHERE, FreeChecks
+from ragtriage.data.datasets.dataset import Dataset
 from ragtriage.data.datasets.item import Item
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.errors import DataError
@@ -298,6 +299,24 @@ def derive(rules: CorpusRules, items: Sequence[Item], kind: RuleKind, n: int, se
         changed = RULES[kind](rules, item, random.Random(f"{seed} {question_id}"))  # noqa: S311 -- no secret
         if changed is not None:
             made.append(_from(changed, item, question_id, kind, seed))
+    return made
+
+
+def add_derived(
+    dataset: Dataset, items: Sequence[Item], windows: CorpusWindows, wanted: Mapping[str, int], seed: int
+) -> dict[str, list[Item]]:
+    """Add questions made of items by rules to their dataset; return those of each kind wanted."""
+    rules = CorpusRules(windows)
+    made: dict[str, list[Item]] = {
+        kind: derive(rules, items, kind, wanted[kind], seed) for kind in RULES if wanted.get(kind)
+    }
+    added = [item for each in made.values() for item in each]
+    if added:
+        facts = {"by": "rules", "source": dataset.name, "seed": seed}
+        short = {kind: wanted[kind] - len(each) for kind, each in made.items() if len(each) < wanted[kind]}
+        dataset.add_batch(
+            added, windows.corpus, {**facts, "mix": {kind: wanted[kind] for kind in made}, "short": short}
+        )
     return made
 
 

@@ -10,6 +10,7 @@ from page_text import headline, html_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
+from ragtriage.dashboard.pages.datasets.item import judged_words
 from ragtriage.dashboard.pages.datasets.queue import SHOWN_REJECTS, is_read_too
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.chunking.corpus import Corpus, Document
@@ -251,6 +252,73 @@ def test_the_bundled_set_is_analysed_by_its_runs(demo: RunStore, monkeypatch: py
     assert len(_states(app)) == 6
     app = _open(demo, monkeypatch, project="handbook", check_mark="against")
     assert len(_states(app)) == 1
+
+
+def test_places_that_search_proposes_are_gold_by_a_readers_word_alone(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = create_dataset(workspace.workspace, "queries")
+    proposed = (_span(PAGE, "Comp time expires after one year too"), _span(OTHER, "comp time does", "travel"))
+    item = Item("r1", "when does comp time expire", "", "real", proposed=proposed, answerable="")
+    made.add_batch([item], Corpus("leave", (Document("leave", PAGE), Document("travel", OTHER))), {})
+    app = _open(workspace, monkeypatch, "Ann")
+    assert "Answered here? leave" in html_text(app)
+    _press(app, "gold_2")
+    entry = read_draft(made).find("r1")
+    assert entry is not None
+    assert [span.doc_id for span in entry.item.spans] == ["travel"]
+    _press(app, "also_gold")
+    entry = read_draft(made).find("r1")
+    assert entry is not None
+    assert [span.doc_id for span in entry.item.spans] == ["travel", "leave"]
+    assert len(entry.item.hops) == 1
+    assert not entry.golden, "gold decides nothing by itself"
+
+
+def test_the_models_checks_are_said_and_go_stale_with_an_edit() -> None:
+    judged = {"alone": {"realism": 4, "known": False}, "read": {"gold": ["full"], "others": ["none"]}}
+    said = judged_words(Item("q", "Why?", judged=judged))
+    assert said == {"Realism": "4 of 5", "Closed book": "does not know", "Read blind": "gold full"}
+    assert set(judged_words(Item("q", "Why?")).values()) == {""}
+
+
+def test_the_card_and_every_export_of_it(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch, part="card")
+    assert headline(app) == "leave questions: 3 questions to hand over, none read by people"
+    accept(dataset, _items()[0], "Ann")
+    app = _open(workspace, monkeypatch, part="card")
+    assert headline(app) == "leave questions: 1 question to hand over"
+    app.toggle(key="card_unreviewed").set_value(True).run()
+    assert headline(app) == "leave questions: 3 questions to hand over"
+    assert any("#### leave questions" in str(text.value) for text in app.markdown)
+
+
+def test_a_plan_is_shown_before_anything_is_asked_and_rules_need_no_key(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    app = _open(workspace, monkeypatch, part="")
+    _press(app, "make_open")
+    app.text_input(key="make_mix").set_value("nonsense")
+    app.button(key="FormSubmitter:make_form-Show the plan").click().run()
+    assert "accepted" in app.error[0].value
+    app.text_input(key="make_mix").set_value("single=1")
+    app.number_input(key="make_n").set_value(2)
+    app.button(key="FormSubmitter:make_form-Show the plan").click().run()
+    assert app.metric[0].value == "2"
+    assert app.button(key="make_start").disabled, "there is no key"
+    for kind in ("false-premise", "keyword"):
+        app.number_input(key=f"rule_{kind}").set_value(0)
+    app.number_input(key="rule_misspelt").set_value(1)
+    app.button(key="FormSubmitter:rules_form-Add").click().run()
+    made = [item for batch in dataset.batches() for item in batch.items if item.kind == "misspelt"]
+    assert len(made) == 1
+    monkeypatch.setenv(READ_ONLY, "1")
+    app = _open(workspace, monkeypatch, part="")
+    assert "make_open" not in {button.key for button in app.button}
 
 
 def test_versions_are_frozen_by_a_named_person_from_what_was_read(

@@ -18,8 +18,7 @@ from page_text import headline
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from ragtriage.dashboard.pages.judge.jobs import job_options
-from ragtriage.dashboard.shell.jobs import start_job
+from ragtriage.dashboard.shell.jobs import job_options, start_job
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import add_run
 from ragtriage.data.errors import DataError

@@ -14,10 +14,10 @@ from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.datasets.dataset import create_dataset
 from ragtriage.data.datasets.from_questions import open_source, read_items
-from ragtriage.data.datasets.item import Item, kind_counts
+from ragtriage.data.datasets.item import kind_counts
 from ragtriage.data.datasets.pooling import POOL_DEPTH
 from ragtriage.data.datasets.review import read_draft
-from ragtriage.data.datasets.rules import HELD_OUT, RULES, CorpusRules, derive, hold_out
+from ragtriage.data.datasets.rules import HELD_OUT, add_derived, hold_out
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.metrics.number_text import count
 
@@ -116,16 +116,7 @@ def add_kinds(workspace: str | None, /, name: str, seed: int, as_json: bool, **n
     dataset = opened(workspace, name)
     items = [each.item for each in read_draft(dataset).offered]
     windows = CorpusWindows(dataset.corpus())
-    rules, made = CorpusRules(windows), dict[str, list[Item]]()
-    for kind in RULES:
-        if kind in wanted:
-            made[kind] = derive(rules, items, kind, wanted[kind], seed)
-    facts = {"by": "rules", "source": dataset.name, "seed": seed}
-    added = [item for each in made.values() for item in each]
-    if added:
-        short = {kind: wanted[kind] - len(each) for kind, each in made.items() if len(each) < wanted[kind]}
-        asked = {kind: wanted[kind] for kind in made}
-        dataset.add_batch(added, windows.corpus, {**facts, "mix": asked, "short": short})
+    made = add_derived(dataset, items, windows, wanted, seed)
     lines = [f"{count(len(each), f'{kind} question')} of {wanted[kind]:,}." for kind, each in made.items()]
     answer: dict[str, Any] = {"added": {kind: len(each) for kind, each in made.items()}, "asked": wanted}
     if HELD_OUT in wanted:
@@ -134,6 +125,7 @@ def add_kinds(workspace: str | None, /, name: str, seed: int, as_json: bool, **n
         answer["added"][HELD_OUT] = len(held.items)
         if held.items:
             apart = create_dataset(dataset.workspace, f"{dataset.name} held out {seed}")
+            facts = {"by": "rules", "source": dataset.name, "seed": seed}
             held_out = {"held_out": list(held.documents), "mix": {HELD_OUT: wanted[HELD_OUT]}}
             apart.add_batch(held.items, held.corpus, {**facts, **held_out})
             lines.append(

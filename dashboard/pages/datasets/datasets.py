@@ -7,7 +7,9 @@ from dataclasses import replace
 import streamlit as st
 
 from ragtriage.dashboard.headlines.datasets import EMPTY
-from ragtriage.dashboard.pages.datasets.opened import open_dataset, version_picker
+from ragtriage.dashboard.pages.datasets.card import card_section
+from ragtriage.dashboard.pages.datasets.make import make_button, make_form, make_jobs
+from ragtriage.dashboard.pages.datasets.opened import bundled_dataset, open_dataset, version_picker
 from ragtriage.dashboard.pages.datasets.overview import overview_section
 from ragtriage.dashboard.pages.datasets.review import review_section
 from ragtriage.dashboard.pages.datasets.versions import versions_section
@@ -19,7 +21,7 @@ from ragtriage.dashboard.shell.widgets import choose, pick
 from ragtriage.data.datasets.dataset import datasets
 
 CLEAR = {"frozen": 0, "item": "", "reading": "", "check_mark": "", "document": ""}
-PARTS = {"": "Overview", "review": "Review", "versions": "Versions"}
+PARTS = {"": "Overview", "review": "Review", "versions": "Versions", "card": "Card"}
 store = open_store()
 view = View.of(store, current_selection())
 every = {each.dataset_id: each for each in reversed(datasets(store.workspace))}
@@ -27,6 +29,11 @@ every = {each.dataset_id: each for each in reversed(datasets(store.workspace))}
 st.html(page_style("triage", current_theme()) + page_style("datasets", current_theme()))
 if not every:
     open_page(EMPTY)
+    bundled_dataset()
+    if may_write():
+        st.markdown("##### Make one here")
+        make_form(None)
+    make_jobs("")
     st.stop()
 with st.container(horizontal=True, vertical_alignment="center", gap="small", key="dataset_header"):
     chosen = choose(
@@ -36,14 +43,20 @@ with st.container(horizontal=True, vertical_alignment="center", gap="small", key
     dataset = every[chosen]
     version_picker(dataset)
     part = pick("part", PARTS)
+    opened = open_dataset(dataset)
+    st.space("stretch")
     if not may_write():
         st.badge("Read only", icon=":material/lock:", color="gray", help="Nothing can be changed here.")
-opened = open_dataset(dataset)
+    if opened.version is None:
+        make_button(opened if opened.items else None)
+make_jobs(dataset.dataset_id)
 if not opened.items:
     open_page(replace(EMPTY, statement=f"{dataset.name}: no question yet"))
 elif part == "review":
     review_section(opened, view)
 elif part == "versions":
     versions_section(opened)
+elif part == "card":
+    card_section(opened)
 else:
     overview_section(opened, view)

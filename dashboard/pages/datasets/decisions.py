@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from ragtriage.dashboard.pages.datasets.item import other_place
+from ragtriage.dashboard.pages.datasets.item import other_places
 from ragtriage.dashboard.pages.datasets.opened import Opened
 from ragtriage.dashboard.pages.datasets.queue import Queued
 from ragtriage.dashboard.shell.components import current_theme
@@ -68,7 +68,7 @@ def _step_buttons(rows: Sequence[Queued], at: int) -> None:
 
 def _decision_buttons(opened: Opened, rows: Sequence[Queued], at: int) -> None:
     item, after = rows[at].item, next_unread(rows, at)
-    other = other_place(opened.checks.of(item).results)
+    others = other_places(item, opened.checks.of(item).results)
     if done := st.session_state.pop(DONE, ""):
         st.markdown(f":gray[{done}]", width="content")
     if not current_user():
@@ -77,13 +77,16 @@ def _decision_buttons(opened: Opened, rows: Sequence[Queued], at: int) -> None:
     st.button("Accept", key="accept", type="primary" if light else "secondary",
         shortcut="A", on_click=_accept, args=(opened, item, after))  # fmt: skip
     st.button("Edit", key="edit", shortcut="E", on_click=_begin_edit, args=(item,))
-    st.button("Also gold", key="also_gold", shortcut="G", disabled=other is None,
-        help="The second place answers too" if other else "No second place was found",
-        on_click=_also_gold, args=(opened, item, other))  # fmt: skip
+    st.button("Also gold" if item.spans else "Gold", key="also_gold", shortcut="G", disabled=not others,
+        help="The place in amber answers" if others else "No other place was found",
+        on_click=_also_gold, args=(opened, item, others[:1]))  # fmt: skip
     st.button("Reject", key="reject", shortcut="X", on_click=_begin_reject, args=(item,),
         help="Then 1 to 6 for the reason")  # fmt: skip
     st.button("", key="undo_decision", icon=":material/undo:", shortcut="U", help="Undo your newest step",
         on_click=_undo, args=(opened,))  # fmt: skip
+    for number, other in enumerate(others[1:], start=2):
+        st.button(f"Gold {number}", key=f"gold_{number}", type="tertiary", help="Place of that number",
+            on_click=_also_gold, args=(opened, item, [other]))  # fmt: skip
     if box := wanted_box():
         put_cursor(box)
 
@@ -185,13 +188,13 @@ def _save(opened: Opened, item: Item, after: str) -> None:
         attempt(change)
 
 
-def _also_gold(opened: Opened, item: Item, other: GoldSpan | None) -> None:
+def _also_gold(opened: Opened, item: Item, others: Sequence[GoldSpan]) -> None:
     def change() -> None:
-        if other is not None:
+        for other in others:
             add_gold(opened.dataset, item, other, current_user())
             _forget()
             keep(item=item.question_id)
-            st.session_state[DONE] = "second place added; A keeps it so"
+            st.session_state[DONE] = "place added; A keeps it so"
 
     if not name_is_missing("changed"):
         attempt(change)

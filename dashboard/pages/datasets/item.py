@@ -42,7 +42,6 @@ MARKS = {  # what a mark says in a chip
     "twin": "twin of another", "round_trip": "not found by its words",
     "elsewhere": "perhaps answered elsewhere",
 }  # fmt: skip
-JUDGED = ("realism", "blind")
 LONGEST_ANSWER = 600
 MOST_SPANS = 6
 LONG = 1_200  # characters of gold from which on an item is
@@ -68,10 +67,11 @@ def open_item(
     left_out = len(item.spans) - len(gold)
     title = "Gold in its place" + (f", {left_out} more of {len(item.spans)} not shown" if left_out else "")
     result = opened.checks.of(item)
-    other = other_place(result.results)
-    if other is not None:
-        place = _place(opened, other, "G adds it as gold")
-        gold.append(replace(place, heading=f"Answered here too? {place.heading}", look="unclear"))
+    others = other_places(item, result.results)
+    for at, other in enumerate(others):
+        place = _place(opened, other, "G adds it as gold" if at == 0 else f"{at + 1} of {len(others)}")
+        question = "Answered here too?" if item.spans else "Answered here?"
+        gold.append(replace(place, heading=f"{question} {place.heading}", look="unclear"))
     if gold:
         st.html(places(title if item.spans else "", gold))
     st.html(check_grid(_cells(result.results, item, queued), _version_chips(view, versions, item)))
@@ -80,9 +80,23 @@ def open_item(
         draw_folded("Whole page", "whole_page", lambda: _whole_pages(opened, names))
 
 
-def other_place(results: Sequence[CheckResult]) -> GoldSpan | None:
-    """Return the place that may answer too, by the free checks; None where there is none."""
-    return next((result.place for result in results if result.key == "elsewhere" and result.place), None)
+def judged_words(item: Item) -> dict[str, str]:
+    """Return what the model's checks said of a question, by their title; "" for a check that did not run."""
+    alone, read = item.judged.get("alone") or {}, item.judged.get("read") or {}
+    closed_book = "answers it" if alone.get("known") else "does not know" if alone else ""
+    gold = ", ".join(map(str, read.get("gold") or ()))
+    return {
+        "Realism": f"{alone['realism']} of 5" if "realism" in alone else "",
+        "Closed book": closed_book,
+        "Read blind": f"gold {gold}" if gold else "not answered" if read else "",
+    }
+
+
+def other_places(item: Item, results: Sequence[CheckResult]) -> list[GoldSpan]:
+    """Return the places that may answer too: by the free checks, and those that search proposes."""
+    found = [result.place for result in results if result.key == "elsewhere" and result.place]
+    gold = {(span.doc_id, span.start, span.end) for span in item.spans}
+    return [span for span in (*found, *item.proposed) if (span.doc_id, span.start, span.end) not in gold]
 
 
 def _chips(queued: Queued) -> list[Chip]:
@@ -127,14 +141,11 @@ def _cells(results: Sequence[CheckResult], item: Item, queued: Queued) -> list[C
             LOOKS[result.state])
         for result in results
     ]  # fmt: skip
-    edited = item.content_hash != queued.entry.made.content_hash
-    for key in JUDGED:
-        value, title = item.judged.get(key), {"realism": "Realism", "blind": "Read blind"}[key]
-        if value is None or edited:
-            why = "stale: edited since" if value is not None else "judge not run"
-            cells.append(CheckCell(title, "", why, "unmeasured"))
-        else:
-            cells.append(CheckCell(title, shorten(str(value), 40), "by the model", "good"))
+    said, edited = judged_words(item), item.content_hash != queued.entry.made.content_hash
+    for title, words in said.items():
+        why = "judge not run" if not words else "stale: changed since" if edited else "by the model"
+        cells.append(CheckCell(title, "" if edited else words, why, "unmeasured" if edited or not words
+                               else "good"))  # fmt: skip
     return cells
 
 

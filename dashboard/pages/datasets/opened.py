@@ -10,7 +10,8 @@ from typing import Any
 import streamlit as st
 
 from ragtriage.dashboard.shell.kept_results import kept
-from ragtriage.dashboard.shell.session import current_selection, keep
+from ragtriage.dashboard.shell.session import current_selection, keep, open_store
+from ragtriage.dashboard.shell.user import attempt, may_write
 from ragtriage.dashboard.shell.widgets import show_in
 from ragtriage.data.datasets.checks import CheckedItem, FreeChecks
 from ragtriage.data.datasets.dataset import Batch, Dataset, Version
@@ -84,6 +85,21 @@ def open_dataset(dataset: Dataset) -> Opened:
     items = draft.items if version is None else frozen_items(dataset, version)
     key = (dataset.dataset_id, *state, batch_ids, str(dataset.folder), version and version.version)
     return Opened(dataset, draft, version, items, key)
+
+
+def bundled_dataset() -> None:
+    """Offer the bundled questions, where the workspace has no dataset."""
+    if not may_write():
+        st.caption("`ragtriage demo` has an example.")
+        return
+
+    def load() -> None:
+        from ragtriage.data.demo import FIRST_PROJECT, load_samples  # loads importers and experiments
+
+        load_samples(open_store(), project=FIRST_PROJECT)
+
+    st.button("Open the bundled example, 48 questions on a handbook", key="bundled_dataset",
+        icon=":material/visibility:", on_click=attempt, args=(load,))  # fmt: skip
 
 
 def version_picker(dataset: Dataset) -> None:

@@ -16,6 +16,7 @@ from ragtriage.dashboard.headlines.datasets import datasets_headline
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.pages.datasets.analysis import Versions, versions_of
 from ragtriage.dashboard.pages.datasets.facts import Overview, overview_of
+from ragtriage.dashboard.pages.datasets.make import open_make
 from ragtriage.dashboard.pages.datasets.opened import Opened
 from ragtriage.dashboard.present.page_html.blocks import (
     GateRow,
@@ -72,7 +73,7 @@ def overview_section(opened: Opened, view: View | None) -> None:
     with right:
         st.html(_mark_rows(found, versions))
         st.html(_mix_rows(found))
-    _next_steps(found)
+    _next_steps(found, may_write() and opened.version is None)
 
 
 def review_link(**chosen: Any) -> str:
@@ -236,8 +237,8 @@ def _mix_row(share: MixShare, n: int) -> GateRow:
     )  # fmt: skip
 
 
-def _next_steps(found: Overview) -> None:
-    steps = _steps(found)
+def _next_steps(found: Overview, may_make: bool) -> None:
+    steps = _steps(found, may_make)
     if not steps:
         return
     grid = st.grid(len(steps), min_column_width=210)
@@ -249,15 +250,15 @@ def _next_steps(found: Overview) -> None:
             st.markdown(f"**{at}. {title}**  \n:small[:gray[{note}]]", width="stretch")
             st.button(
                 word, key=f"step_{at}", type="tertiary", icon=":material/arrow_forward:",
-                icon_position="right", on_click=keep, kwargs=chosen,
+                icon_position="right", on_click=keep if chosen else open_make, kwargs=chosen,
             )  # fmt: skip
 
 
 Step = tuple[str, str, str, dict[str, Any]]
 
 
-def _steps(found: Overview) -> Sequence[Step]:
-    """Return what to do next: title, cost, what the button says, what it chooses."""
+def _steps(found: Overview, may_make: bool) -> Sequence[Step]:
+    """Return what to do next: title, cost, what the button says, what it chooses; nothing to make more."""
     facts, clean = found.facts, {"check_mark": "", "document": "", "item": ""}
     unread = facts.n - facts.read
     steps: list[Step] = []
@@ -274,17 +275,15 @@ def _steps(found: Overview) -> Sequence[Step]:
         )
     bare = facts.pages - facts.covered
     lacking = sum(ceil(share.planned) for share in found.mix if not share.n)
-    if may_write() and (bare or lacking):
+    if may_make and (bare or lacking):
         wanted = [f"{lacking:,} {facts.missing[0]}"] if lacking else []
         wanted += [f"{bare:,} for bare pages"] if bare else []
         calls = ceil((lacking + bare) * CALLS_A_QUESTION)
-        steps.append(
-            (f"Make {', '.join(wanted)}", f"about {count(calls, 'call')}", "Make", {"part": "versions"})
-        )
+        steps.append((f"Make {', '.join(wanted)}", f"about {count(calls, 'call')}", "Make", {}))
     needed = next((pair for pair in facts.resolution.needed if pair[1] > facts.n), None)
-    if may_write() and needed:
+    if may_make and needed:
         title = f"Grow to {needed[1]:,} questions"
-        steps.append((title, f"to show {100 * needed[0]:.0f} points", "Make", {"part": "versions"}))
+        steps.append((title, f"to show {100 * needed[0]:.0f} points", "Make", {}))
     return steps
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
-from ragtriage.dashboard.shell.jobs import JobPanel, duration, job_section, start_or_report
+from ragtriage.dashboard.shell.jobs import (
+    JobPanel,
+    duration,
+    has_key,
+    job_options,
+    job_section,
+    start_or_report,
+)
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.shell.user import may_write, only_reads
 from ragtriage.dashboard.wording.escaping import markdown_text
@@ -26,22 +32,6 @@ from ragtriage.data.store.judge_results import CallStatus
 from ragtriage.metrics.number_text import count
 
 ANSWER = "answer:"  # before the context of a job that answers questions anew
-
-
-def has_key() -> bool:
-    """Return whether the environment of the dashboard holds a key for the service."""
-    return bool(os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN"))
-
-
-def job_options(chosen: Mapping[str, Any]) -> list[str]:
-    """Return the options of `ragtriage judge` for these values; None, False and "" are left out."""
-    options = []
-    for name, value in chosen.items():
-        if value is True:
-            options.append(f"--{name}")
-        elif value is not None and value is not False and value != "":
-            options += [f"--{name}", str(value)]
-    return options
 
 
 EVERY, FIRST, DRAWN = "all", "the first", "drawn at random"
