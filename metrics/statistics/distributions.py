@@ -88,6 +88,20 @@ def t_quantile(p: float, freedom: float) -> float:
     return size if p > 0.5 else -size
 
 
+def welch_freedom(parts: Sequence[float], sizes: Sequence[int]) -> float:
+    """Return the degrees of freedom of a difference of two means with unequal variances.
+
+    Source: Welch 1947, "The generalization of Student's problem when several different population variances
+    are involved", Biometrika 34.
+
+    Args:
+        parts: squared standard error of each mean.
+        sizes: values behind each mean; 2 or more.
+    """
+    terms = sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
+    return sum(parts) ** 2 / terms if terms else float(sum(sizes) - len(sizes))
+
+
 def normal_quantile(p: float) -> float:
     """Return the quantile of the standard normal distribution, for 0 < p < 1."""
     return NormalDist().inv_cdf(p)

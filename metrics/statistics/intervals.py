@@ -302,7 +302,7 @@ def _ends(column: ClusteredValues, method: Method) -> tuple[float, float]:
     if method in ("none", "dirichlet"):  # the latter are solved together
         return np.nan, np.nan
     if method == "wilson":
-        return _wilson(mean, clusters)
+        return wilson(mean, clusters)
     if method == "exact":
         return clopper_pearson(mean, clusters)
     if method == "no variance":
@@ -319,7 +319,8 @@ def _quantile(method: Method, level: float, clusters: int) -> float:
     return t_quantile(level, clusters - 1) if method == "t" else normal_quantile(level)
 
 
-def _wilson(rate: float, n: int) -> tuple[float, float]:
+def wilson(rate: float, n: int) -> tuple[float, float]:
+    """Return the 95 % score interval of a share of n. Source: Wilson 1927, JASA 22(158)."""
     z = normal_quantile(1 - _ALPHA / 2)
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, nan, sqrt
+from math import ceil, isfinite, nan, sqrt
 
 from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.distributions import normal_quantile
@@ -112,3 +112,39 @@ def smallest_change(questions: int, differing: float, power: float = 0.8) -> flo
         else:
             low = middle
     return min(differing, ceil(high * 10_000) / 10_000)
+
+
+def units_per_arm(variances: tuple[float, float], difference: float, power: float = 0.8) -> int:
+    """Return how many units each of two arms needs to show a difference (two-sided, 5 %).
+
+    n = (z(0.975) + z(power))^2 (v1 + v2) / d^2, rounded up; of rates p the variance is p (1 - p).
+    Source: Fleiss, Levin and Paik 2003, "Statistical Methods for Rates and Proportions", section 4.2, without
+    the correction for continuity.
+
+    Args:
+        variances: of one unit of each arm.
+        difference: that is to be shown, in either direction; not 0.
+        power: share of repetitions in which it is shown.
+
+    Raises:
+        MetricsError: a value that makes no sense.
+    """
+    if not (min(variances) >= 0 and difference != 0 and isfinite(difference) and 0 < power < 1):
+        raise MetricsError(
+            f"variances {variances!r}, difference {difference!r}, power {power!r}; accepted: variances from "
+            "0 up, a difference other than 0, a power between 0 and 1"
+        )
+    reach = normal_quantile(0.975) + normal_quantile(power)
+    return max(2, ceil(reach**2 * sum(variances) / difference**2 - _ROUNDING))
+
+
+def smallest_difference(variances: tuple[float, float], units: tuple[int, int], power: float = 0.8) -> float:
+    """Return the smallest difference that two arms of so many units show; see `units_per_arm`.
+
+    Raises:
+        MetricsError: an arm has no unit.
+    """
+    if min(units) < 1:
+        raise MetricsError(f"units {units!r}; accepted: 1 or more in each arm")
+    reach = normal_quantile(0.975) + normal_quantile(power)
+    return reach * sqrt(variances[0] / units[0] + variances[1] / units[1])

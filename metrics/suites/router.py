@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
-from ragtriage.metrics.statistics.distributions import t_quantile
+from ragtriage.metrics.statistics.distributions import t_quantile, welch_freedom
 
 RESAMPLES, SEED = 500, 0
 
@@ -185,5 +185,5 @@ def _welch(first: FloatArray, second: FloatArray) -> float:
     variance = sum(parts)
     if not variance:
         return 0.0
-    terms = [part**2 / (len(side) - 1) for part, side in zip(parts, (first, second), strict=True)]
-    return t_quantile(0.975, variance**2 / sum(terms)) * float(variance**0.5)
+    freedom = welch_freedom(parts, (len(first), len(second)))
+    return t_quantile(0.975, freedom) * float(variance**0.5)
