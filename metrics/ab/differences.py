@@ -156,7 +156,6 @@ def difference(base: ArmTotals, arm: ArmTotals, scale: Scale) -> Difference | No
         reach = t_quantile(0.975, freedom) * error if error else 0.0
         low, high, p = change - reach, change + reach, _t_p(change, error, freedom)
         method = "Welch" if base.plain and arm.plain else "delta method by user"
-    spread = (variances[0], variances[1], base.units, arm.units)
     return Difference(
         base.mean,
         arm.mean,
