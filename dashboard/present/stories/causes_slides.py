@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ragtriage.dashboard.charts.deck import Loss, step_columns
 from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.headlines.deck import next_title, why_title
 from ragtriage.dashboard.present.stories.context import StoryView
-from ragtriage.dashboard.present.stories.story import BigNumber, RenderedSection, SlideContent, Step
-from ragtriage.dashboard.present.stories.verdict_slide import foot_of
+from ragtriage.dashboard.present.stories.story import (
+    BigNumber,
+    RenderedSection,
+    SlideContent,
+    Step,
+    unmeasured,
+)
 from ragtriage.dashboard.tables.run import action_table, stage_table
 from ragtriage.dashboard.wording.diagnosis import fix_first_sentence, no_bad_case
 from ragtriage.dashboard.wording.escaping import capital, shorten
@@ -41,23 +47,21 @@ def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     diagnosis, entries = view.diagnosis, view.diagnosis.fix_first
     measured, bad = int(diagnosis.measured.sum()), int(diagnosis.bad.bad.sum())
     if not measured:
-        return RenderedSection(
-            "why", "Why: not measured", no_bad_case(diagnosis), measured=False, facts=["no case is measured"]
-        )
+        nothing = unmeasured(no_bad_case(diagnosis), "Why: not measured")
+        return replace(nothing, facts=["no case is measured"])
     named = bool(entries) and entries[0].key != UNEXPLAINED
     top = _stage(entries[0]).counted.removesuffix(INFERRED) if named else ""
     content = SlideContent(
         "why",
-        view.headline.state,
-        foot_of(view),
         numbers=tuple(_big_number(view, entry) for entry in entries[:MOST_NUMBERS]),
         doubt="; ".join(_doubts(view, entries)),
     )
     rest = diagnosis.scored.n - measured
     return RenderedSection(
-        "why",
-        why_title(bad, measured, top, entries[0].n_bad if entries else 0),
-        fix_first_sentence(diagnosis, view.findings) if entries else no_bad_case(diagnosis, view.findings),
+        heading=why_title(bad, measured, top, entries[0].n_bad if entries else 0),
+        sentence=fix_first_sentence(diagnosis, view.findings)
+        if entries
+        else no_bad_case(diagnosis, view.findings),
         chart=step_columns(_losses(view), measured),
         table=stage_table(diagnosis, view.findings),
         facts=[
@@ -114,12 +118,8 @@ def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     first = steps[0].title if steps else ""
     doubt = view.headline.doubt
     reservation = f"Doubted: {doubt}." if doubt else ""
-    content = SlideContent(
-        "next", None, foot_of(view), steps=tuple(steps), decision=_decision(view), reservation=reservation
-    )
     return RenderedSection(
-        "next",
-        next_title(view.headline.state, first),
+        heading=next_title(view.headline.state, first),
         table=action_table(every),
         facts=[
             "now: keeps the version from shipping, or must be settled first",
@@ -128,7 +128,7 @@ def next_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
             "by fixed rules from the checks, the failure stages and the gates",
             f"{count(len(every) - STEPS, 'more step')} in the table" if len(every) > STEPS else "",
         ],
-        slide=content,
+        slide=SlideContent("next", steps=tuple(steps), decision=_decision(view), reservation=reservation),
     )
 
 

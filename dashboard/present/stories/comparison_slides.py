@@ -19,7 +19,6 @@ from ragtriage.dashboard.present.stories.story import (
     SlideContent,
     unmeasured,
 )
-from ragtriage.dashboard.present.stories.verdict_slide import foot_of
 from ragtriage.dashboard.tables.comparison import difference_table
 from ragtriage.dashboard.wording.comparisons import bound_text, hidden_loss, primary_statement, tested_text
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten, without_markdown
@@ -60,12 +59,8 @@ def change_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
     comparison = view.comparison
     paired = [] if comparison is None else [row for row in comparison.differences if row.difference.n_pairs]
     if comparison is None or view.baseline is None or not paired:
-        why = (
-            view.baseline_facts.note
-            if view.baseline is None
-            else "no metric is measured on the same questions"
-        )
-        return unmeasured("change", "What changed", f"Nothing is compared: {why}.")
+        lacking = "no metric is measured on the same questions"
+        return unmeasured(f"Nothing is compared: {lacking if view.baseline else view.baseline_facts.note}.")
     base = view.short_names[1]
     moved = {
         verdict: [in_sentence(_title(row.metric)) for row in paired if row.verdict == verdict]
@@ -73,14 +68,10 @@ def change_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
     }
     # the sentence names only what the chart shows
     drawn = sorted(filter(_on_scale, paired), key=lambda row: (_RANKS[row.verdict], -abs(_value(row))))
-    content = SlideContent(
-        "change", view.headline.state, foot_of(view), remarks=tuple(_remarks(view, paired, base))
-    )
     shown = [_difference(row) for row in drawn[:MOST_BARS]]
     return RenderedSection(
-        "change",
-        change_title(moved["better"], moved["worse"], base),
-        _sentence(paired, base),
+        heading=change_title(moved["better"], moved["worse"], base),
+        sentence=_sentence(paired, base),
         chart=difference_bars(shown) if shown else None,
         table=difference_table(paired, view.short_names[0]).only(*COLUMNS),
         facts=[
@@ -90,7 +81,7 @@ def change_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
             *comparison.warnings,
         ],
         alt=f"Differences to {base} with the intervals of their verdicts",
-        slide=content,
+        slide=SlideContent("change", remarks=tuple(_remarks(view, paired, base))),
     )
 
 
@@ -147,13 +138,8 @@ def _remarks(view: StoryView, paired: Sequence[MetricDifference], base: str) -> 
     if unclear:
         which = "The metric" if len(paired) == 1 else f"{unclear:,} of {count(len(paired), 'metric')}"
         pairs = count(max(row.difference.n_pairs for row in paired), "pair")
-        remarks.append(
-            Remark(
-                "Cannot tell",
-                f"{which}: neither a change nor its absence is shown (up to {pairs}).",
-                "not measured",
-            )
-        )
+        text = f"{which}: neither a change nor its absence is shown (up to {pairs})."
+        remarks.append(Remark("Cannot tell", text, "not measured"))
     text = broken_and_repaired(view)
     if text:
         remarks.append(Remark("Question by question", text))
@@ -174,12 +160,8 @@ def broken_and_repaired(view: StoryView) -> str:
 
 
 def _named(rows: Sequence[MetricDifference]) -> str:
-    moved = [
-        f"{in_sentence(_title(row.metric))} {change_text(row.metric, _value(row))}"
-        for row in rows[:MOST_NAMED]
-    ]
     more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
-    return f"{capital(', '.join(moved))}{more}."
+    return f"{capital(', '.join(map(_moved, rows[:MOST_NAMED])))}{more}."
 
 
 _HEADINGS: tuple[tuple[str, str, State], ...] = (
@@ -190,10 +172,7 @@ _HEADINGS: tuple[tuple[str, str, State], ...] = (
 
 def _speed(view: StoryView, base: Diagnosis, name: str) -> list[Remark]:
     """Return the median latency where both runs record it and it differs; it is not tested."""
-    (n, now), (n_base, before) = (
-        percentiles(view.scored, "latency_ms"),
-        percentiles(base.scored, "latency_ms"),
-    )
+    (n, now), (n_base, before) = (percentiles(run, "latency_ms") for run in (view.scored, base.scored))
     if not n or not n_base or not before[50] or abs(now[50] / before[50] - 1) < FASTER:
         return []
     text = (
@@ -217,7 +196,7 @@ def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSecti
     """
     example = _chosen_example(view, chosen.get("case", "")) or _telling_example(view)
     if example is None:
-        return unmeasured("example", "One example", "There is no measured case.")
+        return unmeasured("There is no measured case.")
     diagnosis, first = view.diagnosis, read_first(view.findings)
     case = read_case(diagnosis.scored, example.row)
     refused = view.scored.stage_features["refused"][example.row] == 1
@@ -232,8 +211,6 @@ def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSecti
         base_passes = {0.0: False, 1.0: True}.get(float(passing_of(base)[example.base_row]))
     content = SlideContent(
         "example",
-        view.headline.state,
-        foot_of(view),
         question=without_markdown(str(case["question"] or "")),
         answers=tuple(answer for answer, _ in shown),
         passage=proving_passage(
@@ -252,9 +229,8 @@ def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSecti
         same=same.removeprefix("every question got "),
     )
     return RenderedSection(
-        "example",
-        title,
-        content.conclusion,
+        heading=title,
+        sentence=content.conclusion,
         cases=[native_record({key: value for key, value in case.items() if key != "judged"})],
         facts=[f"case {case['question_id']}, chosen by rule" if not chosen.get("case") else "chosen case"],
         slide=content,

@@ -47,12 +47,9 @@ USUAL_K = 5
 
 def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Return the retrieval metrics over k; `chosen` may name the k in use."""
-    heading = "How good is retrieval?"
     lists = ranked_lists(view.scored)
     if lists is None:
-        return unmeasured(
-            "retrieval", heading, "The run names no gold documents, so retrieval was not measured."
-        )
+        return unmeasured("The run names no gold documents, so retrieval was not measured.")
     k = whole_number(chosen.get("k", "")) or USUAL_K
     metric_curves = curves(view.scored, lists, k=k)
     values = ", ".join(
@@ -63,9 +60,7 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
     )
     n = metric_curves[0].points[0].n_scored if metric_curves else 0
     return RenderedSection(
-        "retrieval",
-        heading,
-        f"At k = {k}: {values} ({count(n, 'question')})." if values else "",
+        sentence=f"At k = {k}: {values} ({count(n, 'question')})." if values else "",
         chart=k_curves(metric_curves, [], k, ""),
         table=ResultTable(
             "Retrieval metrics over k",
@@ -87,18 +82,15 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
 
 def f1_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return why F1 is low, the most that each part could give, and what the team expects."""
-    heading = "Why is F1 low, and what could it become?"
     diagnosis = f1_diagnosis(view.scored)
     tree = diagnosis.tree
     if tree is None:
-        return unmeasured("f1", heading, f1_sentence(diagnosis))
+        return unmeasured(f1_sentence(diagnosis))
     outlook = outlook_of(view.store, view.run, tree)
     assumed = expected_text(outlook)
     table = f1_table(tree, band_scale(view.store.workspace, "ragchecker"))
     return RenderedSection(
-        "f1",
-        heading,
-        f1_sentence(diagnosis),
+        sentence=f1_sentence(diagnosis),
         chart=f1_bars(tree),
         table=table.only(*(name for name in table.rows[0] if name != "If perfect")),
         facts=[
@@ -114,17 +106,14 @@ def f1_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
 
 def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return whether answers use what was ranked first."""
-    heading = "Do answers use what ranks first?"
     use = context_use_of(view.scored)
     sources = [] if use is None else sources_of_use(use)
     if use is None or not sources:
-        return unmeasured("alignment", heading, "Which documents the answers use was not recorded.")
+        return unmeasured("Which documents the answers use was not recorded.")
     source = sources[0]
     rate = rate_of(view.scored, use, source).value
     return RenderedSection(
-        "alignment",
-        heading,
-        f"{percent(rate.mean)} of answers ignore the top document "
+        sentence=f"{percent(rate.mean)} of answers ignore the top document "
         f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, {count(rate.n_scored, 'question')}).",
         chart=rank_bars(by_rank(view.scored, use, source)),
         facts=[f"use of documents: {ORIGINS[source]}", "target: at most 30 %"],
@@ -134,14 +123,11 @@ def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
 
 def citations_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return how many citations support their sentence, and what the rest does wrong."""
-    heading = "Do the citations support their sentences?"
     citations = citations_of_run(view.scored)
     if citations is None:
-        return unmeasured("citations", heading, NOT_CITED.partition(":")[0] + ".")
+        return unmeasured(NOT_CITED.partition(":")[0] + ".")
     return RenderedSection(
-        "citations",
-        heading,
-        citations_sentence(citations),
+        sentence=citations_sentence(citations),
         table=citation_table(citations),
         facts=citation_facts(citations),
         alt="Shares of citations and sentences",
@@ -150,24 +136,17 @@ def citations_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
 
 def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return how much is lost in retrieval and in generation, where there is an oracle-context run."""
-    heading = "Retrieval errors or generation errors?"
     partners = paired_runs_of(view.run, view.store.runs(view.run.project), view.store.scored)
     if not partners.oracle:
-        return unmeasured(
-            "losses",
-            heading,
-            "Not measured: add a run answered from gold documents to separate retrieval from generation "
-            "errors.",
-        )
+        how = "add a run answered from gold documents to separate retrieval from generation errors"
+        return unmeasured(f"Not measured: {how}.")
     oracle_run = partners.oracle[0]
     oracle = diagnose(view.store.scored(oracle_run), view.settings, [])
     metrics = outcome_metrics_of([view.diagnosis, oracle])
     if not metrics:
-        return unmeasured("losses", heading, "The two runs share no outcome metric.")
+        return unmeasured("The two runs share no outcome metric.")
     gap = oracle_gap(view.diagnosis, oracle, metrics[0])
     return RenderedSection(
-        "losses",
-        heading,
         chart=oracle_gap_bars(gap, {}, capital(title_of(metrics[0]))),
         table=gap_table(gap),
         facts=[f"outcome metric: {title_of(metrics[0])}", f"oracle run: {view.names[oracle_run.run_id]}"],
@@ -177,22 +156,17 @@ def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
 
 def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Return the heatmap of a chunking grid of the project; `chosen` may name its metric."""
-    heading = "Which chunking is best?"
     grids = grids_of(view.store.runs(view.run.project))
     if not grids:
-        return unmeasured("chunking", heading, "The project has no chunking grid.")
+        return unmeasured("The project has no chunking grid.")
     grid = grids[0]
     scored = [view.store.scored(trial.run) for trial in grid.trials]
     metrics = grid_metrics(scored)
     metric = chosen.get("metric") or next((name for name in metrics if name.endswith("@5")), "")
     if metric not in metrics:
-        return unmeasured(
-            "chunking", heading, "The configurations of the grid have no such metric in common."
-        )
+        return unmeasured("The configurations of the grid have no such metric in common.")
     ranking = rank_trials(grid, scored, metric)
     return RenderedSection(
-        "chunking",
-        heading,
         chart=heatmap(grid, ranking, capital(title_of(metric))),
         table=trial_table(metric, ranking.values).only(
             "Chunking", "", "Mean", "95 % interval", "To the best", "Corrected interval"
@@ -210,16 +184,14 @@ def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
     """Return what the experiment of the run shows."""
     experiment = _experiment_of(view)
     if experiment is None:
-        why = "The run is not an arm of an experiment."
-        return unmeasured("experiment", "What did the experiment show?", why)
+        return unmeasured("The run is not an arm of an experiment.")
     summary = experiment_summary(view.store, experiment)
     parts = experiment_parts(summary)
     table = next((part.table for part in parts if part.is_result and part.table), arm_table(summary))
     drawn = next((part for part in parts if isinstance(part.chart, Chart)), arm_chart(summary))
     return RenderedSection(
-        "experiment",
-        f"{KINDS[experiment.kind].title}: what did the experiment show?",
-        experiment_headline(summary).text,
+        heading=f"{KINDS[experiment.kind].title}: what did the experiment show?",
+        sentence=experiment_headline(summary).text,
         chart=drawn.chart if isinstance(drawn.chart, Chart) else None,
         table=replace(table, note=""),
         facts=[
@@ -247,19 +219,17 @@ def _experiment_of(view: StoryView) -> Experiment | None:
 
 def suite_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Return the check suites of the run; `chosen` may name one suite."""
-    heading, wanted = "Which checks fail?", chosen.get("suite", "")
+    wanted = chosen.get("suite", "")
     summaries = [summary for summary in suite_summaries(view.scored) if wanted in ("", summary.key)]
     if not summaries:
         which = f"no check of the suite {wanted[:40]}" if wanted else "no checks"
-        return unmeasured("suites", heading, f"The run records {which}.")
+        return unmeasured(f"The run records {which}.")
     headline = checks_headline(view.names[view.run.run_id], summaries)
     shown = {summary.title: shown_suite(view.scored, summary.key) for summary in summaries}
     sentences = [f"{title}: {suite.statement}" for title, suite in shown.items() if suite and suite.statement]
     drawn = next((suite.chart for suite in shown.values() if suite and suite.chart), None)
     return RenderedSection(
-        "suites",
-        heading,
-        " ".join([headline.text, *sentences]),
+        sentence=" ".join([headline.text, *sentences]),
         chart=None if drawn is None else drawn.chart,
         table=suite_table(summaries),
         facts=[

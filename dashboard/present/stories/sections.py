@@ -32,7 +32,7 @@ from ragtriage.dashboard.present.stories.story import (
     unmeasured,
 )
 from ragtriage.dashboard.present.stories.users_slide import users_section
-from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, verdict_section
+from ragtriage.dashboard.present.stories.verdict_slide import HEADLINE, foot_of, verdict_section
 from ragtriage.dashboard.tables.gates import gate_table
 from ragtriage.dashboard.tables.run import finding_table, metric_table, pattern_table, worst_slice_table
 from ragtriage.dashboard.wording.diagnosis import context_metric_text, doubted_by, rate_labels, rate_title
@@ -71,15 +71,14 @@ def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     names = [name.strip() for name in chosen.get("cases", "").splitlines() if name.strip()][:MOST_CASES]
     rows = _named_rows(view, names) if chosen.get("cases") else _rows_of_stage(view, chosen)
     missing = len(names) - len(rows) if chosen.get("cases") else 0
-    heading = "Cases"
+    heading = ""
     if rows and not chosen.get("cases"):
         code = int(view.diagnosis.stages.stage[rows[0]])
         heading = f"Examples: {STAGES[code].title if code >= 0 else 'not bad'}"
     samples = read_judged_cases(view.scored, rows)
     return RenderedSection(
-        "cases",
-        heading,
-        "" if rows else "This run has no such case.",
+        heading=heading,
+        sentence="" if rows else "This run has no such case.",
         measured=bool(rows),
         cases=[
             native_record({key: value for key, value in sample.items() if key != "judged"})
@@ -122,11 +121,10 @@ def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
     title = capital(title_of(metric)) if metric else "Metric"
     heading = f"{title} over versions"
     if not measured:
-        return unmeasured("trend", heading, "No version has this metric.")
+        return unmeasured("No version has this metric.", heading)
     baseline = _trend_point(view, view.baseline, metric).mean if view.baseline else None
     return RenderedSection(
-        "trend",
-        heading,
+        heading=heading,
         chart=trend(points, title, baseline),
         table=ResultTable(
             heading,
@@ -171,9 +169,8 @@ def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     newly_failing = count(len(report.newly_failing), "question")
     ranked = sorted(report.results, key=lambda result: (not result.blocks, ORDER.index(result.verdict)))
     return RenderedSection(
-        "gates",
-        f"Gates: {state_text(report)}",
-        sentence or f"{capital(verdict_text(report))}.",
+        heading=f"Gates: {state_text(report)}",
+        sentence=sentence or f"{capital(verdict_text(report))}.",
         table=gate_table(ranked).only(*GATE_COLUMNS),
         facts=[
             f"baseline: {report.baseline_name or 'none'} ({report.baseline.note})",
@@ -191,14 +188,14 @@ class SectionKind:
     title: str  # in the list to choose from
     # returns the section from the runs and the author's choices
     render: Callable[[StoryView, Mapping[str, str]], RenderedSection]
+    heading: str = ""  # of a section that has none of its own
     audiences: tuple[Audience, ...] = ("engineer",)  # those whose new stories begin with it
 
 
 def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    heading = "How good is it?"
     metrics = [name for name in HEADLINE if name in view.summary and view.summary[name].n_scored]
     if not metrics:
-        return unmeasured("headline", heading, "This run has no headline metric.")
+        return unmeasured("This run has no headline metric.")
     interpreted = interpretations(
         view.scored, {name: view.summary[name] for name in metrics}, band_scale(view.store.workspace)
     )
@@ -216,9 +213,7 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     if len(metrics) == 1:
         sentence += f" {interpreted[metrics[0]].sentence}"
     return RenderedSection(
-        "headline",
-        heading,
-        sentence,
+        sentence=sentence,
         table=metric_table(
             {name: view.summary[name] for name in metrics},
             interpreted,
@@ -231,62 +226,60 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
 def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     diagnosis, metric = view.diagnosis, context_metric_text(view.diagnosis)
     return RenderedSection(
-        "patterns",
-        "Retrieval or generation?",
         table=pattern_table(diagnosis),
         facts=[f"context metric: {metric}", count(diagnosis.scored.n, "case")],
     )
 
 
 def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    heading, slices = "Where does it do worst?", view.diagnosis.worst_slices
+    slices = view.diagnosis.worst_slices
     if not slices:
-        return unmeasured("slices", heading, "No slice with enough questions does worse than the rest.")
+        return unmeasured("No slice with enough questions does worse than the rest.")
     n_worse = sum(piece.adjusted_p < 0.05 for piece in slices)
     return RenderedSection(
-        "slices",
-        heading,
-        f"{n_worse} of {slices[0].n_looked_at} slices do significantly worse than the rest.",
+        sentence=f"{n_worse} of {slices[0].n_looked_at} slices do significantly worse than the rest.",
         table=worst_slice_table(slices[:MOST_SLICES]),
         facts=[f"{slices[0].n_looked_at} slices tested by one-sided exact tests, corrected by Holm"],
     )
 
 
 def _sanity_checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    heading = "Can the numbers be trusted?"
     if not view.findings:
-        return RenderedSection("checks", heading, "No sanity check found a contradiction in the numbers.")
-    return RenderedSection(
-        "checks",
-        heading,
-        f"The sanity checks have {finding_counts(each.severity for each in view.findings)}.",
-        table=finding_table(view.findings),
-    )
+        return RenderedSection(sentence="No sanity check found a contradiction in the numbers.")
+    counts = finding_counts(each.severity for each in view.findings)
+    return RenderedSection(sentence=f"The sanity checks have {counts}.", table=finding_table(view.findings))
 
 
+TECHNICAL: tuple[Audience, ...] = ("engineer", "lead")
 SECTION_KINDS: Mapping[str, SectionKind] = {
-    "verdict": SectionKind("Verdict", verdict_section, AUDIENCES),
-    "why": SectionKind("Why: losses by step", why_section, AUDIENCES),
-    "users": SectionKind("What people who ask get", users_section, AUDIENCES),
-    "change": SectionKind("What changed since the baseline", change_section, ("engineer", "lead")),
-    "experiment": SectionKind("Experiment of the run", experiment_section, ()),
-    "suites": SectionKind("Check suites", suite_section, ("engineer", "lead")),
-    "example": SectionKind("One example", example_section, AUDIENCES),
-    "next": SectionKind("What comes next", next_section, AUDIENCES),
-    "gates": SectionKind("All gates", gate_section, ("engineer", "lead")),
-    "headline": SectionKind("Headline metrics", _headline),
-    "patterns": SectionKind("Metric patterns", _patterns),
-    "f1": SectionKind("Why F1 is low", f1_section, ("engineer", "lead")),
-    "slices": SectionKind("Worst slices", _slices, ("engineer", "lead")),
-    "cases": SectionKind("Cases in full", chosen_cases, ("engineer", "lead")),
-    "trend": SectionKind("A metric over versions", trend_section, ("engineer", "lead")),
-    "retrieval": SectionKind("Retrieval over k", retrieval_section),
-    "alignment": SectionKind("Use of documents by rank", alignment_section),
-    "citations": SectionKind("Citations", citations_section),
-    "losses": SectionKind("Retrieval errors and generation errors", oracle_gap_section),
-    "chunking": SectionKind("Chunking grid", grid_section),
-    "checks": SectionKind("Sanity checks", _sanity_checks),
-    "text": SectionKind("Text", lambda _view, _chosen: RenderedSection("text", ""), ()),
+    "verdict": SectionKind("Verdict", verdict_section, "", AUDIENCES),
+    "why": SectionKind("Why: losses by step", why_section, "", AUDIENCES),
+    "users": SectionKind("What people who ask get", users_section, "What people who ask get", AUDIENCES),
+    "change": SectionKind("What changed since the baseline", change_section, "What changed", TECHNICAL),
+    "experiment": SectionKind(
+        "Experiment of the run", experiment_section, "What did the experiment show?", ()
+    ),
+    "suites": SectionKind("Check suites", suite_section, "Which checks fail?", TECHNICAL),
+    "example": SectionKind("One example", example_section, "One example", AUDIENCES),
+    "next": SectionKind("What comes next", next_section, "", AUDIENCES),
+    "gates": SectionKind("All gates", gate_section, "", TECHNICAL),
+    "headline": SectionKind("Headline metrics", _headline, "How good is it?"),
+    "patterns": SectionKind("Metric patterns", _patterns, "Retrieval or generation?"),
+    "f1": SectionKind("Why F1 is low", f1_section, "Why is F1 low, and what could it become?", TECHNICAL),
+    "slices": SectionKind("Worst slices", _slices, "Where does it do worst?", TECHNICAL),
+    "cases": SectionKind("Cases in full", chosen_cases, "Cases", TECHNICAL),
+    "trend": SectionKind("A metric over versions", trend_section, "", TECHNICAL),
+    "retrieval": SectionKind("Retrieval over k", retrieval_section, "How good is retrieval?"),
+    "alignment": SectionKind(
+        "Use of documents by rank", alignment_section, "Do answers use what ranks first?"
+    ),
+    "citations": SectionKind("Citations", citations_section, "Do the citations support their sentences?"),
+    "losses": SectionKind(
+        "Retrieval errors and generation errors", oracle_gap_section, "Retrieval errors or generation errors?"
+    ),
+    "chunking": SectionKind("Chunking grid", grid_section, "Which chunking is best?"),
+    "checks": SectionKind("Sanity checks", _sanity_checks, "Can the numbers be trusted?"),
+    "text": SectionKind("Text", lambda _view, _chosen: RenderedSection(), audiences=()),
 }  # the keys are stored in stories
 
 
@@ -311,7 +304,8 @@ def default_sections(audience: Audience, run: Run | None = None) -> tuple[StoryS
 
 def render_section(view: StoryView, section: StorySection) -> RenderedSection:
     """Return a section as it is shown; for an unknown or failing kind, one that says so."""
-    kind = SECTION_KINDS.get(RENAMED.get(section.kind, section.kind))
+    key = RENAMED.get(section.kind, section.kind)
+    kind = SECTION_KINDS.get(key)
     if kind is None:
         sentence = f"No section kind {section.kind[:40]!r}; known: {', '.join(SECTION_KINDS)}"
         return RenderedSection(section.kind, section.heading or "Unknown section", sentence)
@@ -319,12 +313,20 @@ def render_section(view: StoryView, section: StorySection) -> RenderedSection:
         with view.names_of_metrics():
             rendered = kind.render(view, section.chosen)
     except DataError as error:
-        rendered = RenderedSection(section.kind, kind.title, f"This section cannot be shown: {error}")
-    facts = [fact for fact in rendered.facts if fact]
+        rendered = RenderedSection(heading=kind.title, sentence=f"This section cannot be shown: {error}")
+    if slide := rendered.slide:
+        state = None if slide.layout == "next" else view.headline.state
+        rendered = replace(rendered, slide=replace(slide, state=state, foot=foot_of(view)))
     if section.kind in RESTS_ON_RETRIEVAL:
         first = " ".join(f"{finding.title}." for finding in read_first(view.findings))
         rendered = replace(rendered, sentence=f"{first} {rendered.sentence}".strip())
-    return replace(rendered, heading=section.heading or rendered.heading, note=section.note, facts=facts)
+    return replace(
+        rendered,
+        kind=key,
+        heading=section.heading or rendered.heading or kind.heading,
+        note=section.note,
+        facts=[fact for fact in rendered.facts if fact],
+    )
 
 
 def add_sample_stories(store: RunStore) -> None:

@@ -142,8 +142,8 @@ class Story:
 class RenderedSection:
     """A section as it is shown, the same in the app, HTML, PPTX and PDF."""
 
-    kind: str  # of the section
-    heading: str  # one sentence or title
+    kind: str = ""  # key of the kind of section; "" until `render_section` knows it
+    heading: str = ""  # one sentence or title; "" for that of the kind
     sentence: str = ""  # the result in plain words, with number and uncertainty; "" for none
     chart: Chart | Heatmap | None = None  # what is drawn, or None
     table: ResultTable | None = None  # typed cells, which each format draws its way
@@ -161,9 +161,9 @@ class RenderedSection:
         return text_rows(self.table) if self.table else []
 
 
-def unmeasured(kind: str, heading: str, why: str) -> RenderedSection:
+def unmeasured(why: str, heading: str = "") -> RenderedSection:
     """Return a section with nothing to show, which gets no slide and no page; the sentence says why."""
-    return RenderedSection(kind, heading, why, measured=False)
+    return RenderedSection(heading=heading, sentence=why, measured=False)
 
 
 def story_from_json(text: str) -> Story:

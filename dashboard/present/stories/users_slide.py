@@ -10,7 +10,6 @@ from ragtriage.dashboard.headlines.deck import users_title
 from ragtriage.dashboard.present.stories.comparison_slides import LONGEST_NAME, broken_and_repaired
 from ragtriage.dashboard.present.stories.context import StoryView
 from ragtriage.dashboard.present.stories.story import Remark, RenderedSection, SlideContent, unmeasured
-from ragtriage.dashboard.present.stories.verdict_slide import foot_of
 from ragtriage.dashboard.suites.headline import checks_headline
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.dashboard.wording.right import partly_right
@@ -36,7 +35,7 @@ def users_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSectio
     outcomes = _outcomes(view.diagnosis)
     of = sum(outcomes.values())
     if not of:
-        return unmeasured("users", "What people who ask get", "No case is measured.")
+        return unmeasured("No case is measured.")
     base = view.baseline_diagnosis
     before = _outcomes(base) if base is not None else {}
     base_name = shorten(view.short_names[1], LONGEST_NAME) if any(before.values()) else ""
@@ -46,13 +45,10 @@ def users_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSectio
     faulty = outcomes[FAULTY] + outcomes[NOTHING]
     earlier = before[FAULTY] + before[NOTHING] if base_name else 0
     same = base_name if sum(before.values()) == of else ""
-    content = SlideContent(
-        "change", view.headline.state, foot_of(view), remarks=tuple(_remarks(view, outcomes, base_name))
-    )
     return RenderedSection(
-        "users",
-        users_title(faulty, of, people, earlier, same),
-        f"{count(of, 'case')} measured: " + ", ".join(f"{outcomes[each]:,} {each.lower()}" for each in shown),
+        heading=users_title(faulty, of, people, earlier, same),
+        sentence=f"{count(of, 'case')} measured: "
+        + ", ".join(f"{outcomes[each]:,} {each.lower()}" for each in shown),
         chart=metric_bars(bars, view.short_names[0], base_name, percent=True),
         table=ResultTable(
             "What people who ask get",
@@ -67,7 +63,7 @@ def users_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSectio
         ),
         facts=[f"shares of {count(of, 'measured case')}", "a faulty answer: one that fails a measurement"],
         alt="Shares of those who ask by what they get" + (f", beside {base_name}" if base_name else ""),
-        slide=content,
+        slide=SlideContent("change", remarks=tuple(_remarks(view, outcomes, base_name))),
     )
 
 

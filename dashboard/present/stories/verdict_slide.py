@@ -38,14 +38,6 @@ HEADLINE = (
 )
 TILES = 4
 LONGEST_NAME = 30
-EDGES: Mapping[State, str] = {
-    "good": LIGHT.good.text,
-    "bad": LIGHT.bad.text,
-    "cannot tell": LIGHT.unclear.text,
-    "doubted": LIGHT.unclear.text,
-    "not measured": LIGHT.unmeasured.text,
-    "empty": LIGHT.unmeasured.text,
-}
 BARS: Mapping[State, str] = {"good": LIGHT.good.text, "bad": LIGHT.bad.text}  # the others are grey
 _ORDER = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2, "UNMEASURED": 3}
 
@@ -59,50 +51,34 @@ def foot_of(view: StoryView) -> str:
     against = f" against {base}" if base else ""
     data_set = shorten(f"{run.dataset or run.project} {run.dataset_version}".strip(), 40)
     asked = f"{count(run.n_questions, 'question')}{repeats}"
-    return " · ".join(
-        filter(
-            None,
-            [
-                f"{name}{against}",
-                data_set,
-                f"{run.created_at:%Y-%m-%d}",
-                "" if asked in data_set else asked,
-                "95 % intervals",
-            ],
-        )
-    )
+    parts = [f"{name}{against}", data_set, f"{run.created_at:%Y-%m-%d}", "" if asked in data_set else asked]
+    return " · ".join(filter(None, [*parts, "95 % intervals"]))
 
 
 def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return the verdict with the numbers that lead to it."""
-    headline = view.headline
-    names = _tile_metrics(view)
+    headline, names = view.headline, _tile_metrics(view)
+    base = shorten(view.short_names[1], LONGEST_NAME)
     paired = [_paired(view, name) for name in names]
     bars = [_bar(view, name, pairs) for name, pairs in zip(names, paired, strict=True)]
-    tiles = [
-        _tile(view, *row, shorten(view.short_names[1], LONGEST_NAME))
-        for row in zip(names, bars, paired, strict=True)
+    tiles = [_tile(view, *row, base) for row in zip(names, bars, paired, strict=True)]
+    drawn = [
+        replace(bar, colour=BARS.get(tile.state, bar.colour))
+        for bar, tile in zip(bars, tiles, strict=True)
+        if bar.value is not None
     ]
-    bars = [
-        replace(bar, colour=BARS.get(tile.state, bar.colour)) for bar, tile in zip(bars, tiles, strict=True)
-    ]
-    base = shorten(view.short_names[1], LONGEST_NAME)
     compared_with = base if any(paired) else ""
-    drawn = [bar for bar in bars if bar.value is not None]
     content = SlideContent(
         "verdict",
-        headline.state,
-        foot_of(view),
-        headline.detail,
-        tuple(tiles),
+        subtitle=headline.detail,
+        tiles=tuple(tiles),
         remarks=tuple(_remarks(view, base, bool(compared_with), drawn)),
         doubt=headline.doubt,
         caveats=tuple(_caveats(view, names)),
     )
     return RenderedSection(
-        "verdict",
-        headline.statement,
-        f"{headline.detail}." if headline.detail else "",
+        heading=headline.statement,
+        sentence=f"{headline.detail}." if headline.detail else "",
         chart=metric_bars(drawn, view.short_names[0], compared_with) if drawn else None,
         table=ResultTable(
             "The metrics behind the verdict",
@@ -125,10 +101,8 @@ def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
 
 
 def _facts(view: StoryView) -> list[str]:
-    facts, report = (
-        ["means over questions; repeats are averaged first", "95 % intervals"],
-        view.readable_gates,
-    )
+    facts = ["means over questions; repeats are averaged first", "95 % intervals"]
+    report = view.readable_gates
     if report is None:
         return facts
     return [
