@@ -65,9 +65,8 @@ class Result:
 def homeless(path: str | Path) -> str:
     """Return a path with ~ in place of the home folder, whose name is often that of a person."""
     text, home = str(path), str(Path.home())
-    return (
-        f"~{text[len(home) :]}" if home != "/" and (text == home or text.startswith(home + os.sep)) else text
-    )
+    inside = home != "/" and (text == home or text.startswith(home + os.sep))
+    return f"~{text.removeprefix(home)}" if inside else text
 
 
 def counted(n: int, noun: str) -> str:
@@ -207,12 +206,8 @@ def _importers() -> Iterator[Result]:
     for fault in plugin_faults():
         # What another package raises may hold a path.
         public = fault.partition(": ")[0]
-        yield Result(
-            "problem",
-            "importers",
-            f"{fault.replace(str(Path.home()), '~')}; repair or pip uninstall it",
-            public,
-        )
+        text = f"{fault.replace(str(Path.home()), '~')}; repair or pip uninstall it"
+        yield Result("problem", "importers", text, public)
 
 
 def _chromium() -> Iterator[Result]:
@@ -260,9 +255,8 @@ def _workspace(folder: str | None) -> Iterator[Result]:
     workspace = Workspace.find(folder)
     root, shown = workspace.root, homeless(workspace.root)
     if not root.exists():
-        yield Result(
-            "ok", "workspace", f"{shown} is not there yet; the first import makes it", "is not there yet"
-        )
+        text = f"{shown} is not there yet; the first import makes it"
+        yield Result("ok", "workspace", text, "is not there yet")
         yield _space(next(parent for parent in root.parents if parent.exists()))
         return
     if not root.is_dir() or not os.access(root, os.R_OK | os.X_OK):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -22,6 +23,12 @@ class FiniteFloat(click.FloatRange):
         return number
 
 
+def with_default(name: str, default: Any, help_text: str, **more: Any) -> Callable[[T], T]:
+    """Return an option whose help shows its default."""
+    return click.option(name, default=default, show_default=True, help=help_text, **more)
+
+
+PATH = click.Path(path_type=Path)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 RUN = click.argument("run_name", metavar="RUN")
 RUNS = click.argument("run_names", nargs=-1, required=True, metavar="RUN...")
@@ -46,13 +53,8 @@ BASE_URL = click.option(
     "--base-url", metavar="URL", help="Address of the service; ANTHROPIC_BASE_URL does the same."
 )
 MODEL = click.option("--model", help="Claude model; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
-TIMEOUT = click.option(
-    "--timeout",
-    type=FiniteFloat(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time to wait for one answer.",
+TIMEOUT = with_default(
+    "--timeout", 60.0, "Time to wait for one answer.", type=FiniteFloat(0, min_open=True), metavar="SECONDS"
 )
 KEEP_ALIVE = click.option(
     "--keep-alive", is_flag=True, help="The command stays and answers one JSON line for each line."
@@ -61,26 +63,18 @@ KEEP_ALIVE = click.option(
 
 def concurrency_option(most: int, usual: int) -> Callable[[T], T]:
     """Return the option on how many requests are sent at a time."""
-    return click.option(
-        "--concurrency",
-        type=click.IntRange(1, most),
-        default=usual,
-        show_default=True,
-        help="Requests at a time.",
-    )
+    return with_default("--concurrency", usual, "Requests at a time.", type=click.IntRange(1, most))
 
 
 def bands_option(usual: str) -> Callable[[T], T]:
     """Return the option on the bands that means are put into."""
     from ragtriage.data.comparison.published_results import SCALE_TITLES  # here: it loads NumPy
 
-    return click.option(
+    return with_default(
         "--bands",
+        usual,
+        "Target bands: production targets, RAGChecker's guide for strict or general use, or the Ragas scale.",
         type=click.Choice([*SCALE_TITLES]),
-        default=usual,
-        show_default=True,
-        help="Target bands: production targets, RAGChecker's guide for strict or general use, or the Ragas "
-        "scale.",
     )
 
 
@@ -129,11 +123,8 @@ class WholeNumbers(click.ParamType[Any]):
 
         parts = [part.strip() for part in str(value).split(",")]
         if not all((number := whole_number(part)) is not None and number >= self.least for part in parts):
-            self.fail(
-                f"{value!r}; accepted: whole numbers of {self.least} or more, as in {self.example}",
-                param,
-                ctx,
-            )
+            accepted = f"whole numbers of {self.least} or more, as in {self.example}"
+            self.fail(f"{value!r}; accepted: {accepted}", param, ctx)
         return tuple(sorted({int(part) for part in parts}))
 
 

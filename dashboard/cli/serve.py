@@ -25,7 +25,7 @@ from urllib.parse import urlencode, urlsplit
 
 import click
 
-from ragtriage.dashboard.cli.options import PORT
+from ragtriage.dashboard.cli.options import PORT, with_default
 from ragtriage.data.store.access import READ_ONLY, limit_paths
 from ragtriage.data.store.workspace import Workspace
 
@@ -107,7 +107,7 @@ class BindAddress:
 @click.option("--browser/--no-browser", default=False, help="Open a browser.")
 @PORT
 @click.option("--read-only", is_flag=True, help="Pages show everything and change nothing.")
-@click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="Where to listen.")
+@with_default("--host", HOST, "Where to listen.", metavar="ADDRESS")
 @click.option(
     "--expose",
     is_flag=True,
@@ -186,19 +186,18 @@ def _settings(address: BindAddress, port: int) -> list[str]:
     An argument takes precedence over the environment and over the settings of the folder that the command is
     started in.
     """
+    url = address.url(port)
     settings = {
         "server.port": port,
         "server.address": address.host,
         "server.baseUrlPath": "",
         "server.enableCORS": True,
-        "server.corsAllowedOrigins": address.url(port).rstrip("/"),
+        "server.corsAllowedOrigins": url.rstrip("/"),
         "server.enableXsrfProtection": True,
         "server.xsrfCookieSameSite": "strict",
         "server.enableStaticServing": False,
         "server.enableAgentApi": False,
-        "browser.serverAddress": urlsplit(
-            address.url(port)
-        ).hostname,  # else it looks its own address up outside
+        "browser.serverAddress": urlsplit(url).hostname,  # else it looks its own address up outside
         "browser.serverPort": port,
         "browser.gatherUsageStats": False,
         "global.developmentMode": False,
@@ -237,9 +236,8 @@ def claimed_port(wanted: int | None, host: str = HOST) -> Iterator[int]:
             if _free(port, host) and _bound(claim, host, port):
                 yield port
                 return
-    taken = (
-        f"port {wanted} is taken" if wanted is not None else f"ports {FIRST_PORT} to {LAST_PORT} are taken"
-    )
+    every = f"ports {FIRST_PORT} to {LAST_PORT} are"
+    taken = f"{every if wanted is None else f'port {wanted} is'} taken"
     raise click.UsageError(f"{taken}; accepted: a free one, given with --port")
 
 

@@ -153,15 +153,14 @@ def _paraphrased(
 def _paraphrase_text(plan: RequestPlan) -> str:
     """Return the plan as text for a terminal."""
     cost = "not known, and no budget can hold" if plan.cost_usd is None else f"about ${plan.cost_usd:.4f}"
-    return "\n".join(
-        [
-            f"paraphrases by {plan.model}",
-            f"calls      {plan.calls:,} to make, {plan.cached:,} of {plan.requests:,} are there already",
-            f"tokens     about {plan.input_tokens:,} in, {plan.output_tokens:,} out",
-            f"cost       {cost}",
-            *(["note       planned with plain rewordings until they are written"] if plan.calls else []),
-        ]
-    )
+    lines = [
+        f"paraphrases by {plan.model}",
+        f"calls      {plan.calls:,} to make, {plan.cached:,} of {plan.requests:,} are there already",
+        f"tokens     about {plan.input_tokens:,} in, {plan.output_tokens:,} out",
+        f"cost       {cost}",
+    ]
+    note = "note       planned with plain rewordings until they are written"
+    return "\n".join([*lines, note] if plan.calls else lines)
 
 
 def ask_experiment(
@@ -232,13 +231,9 @@ def _attempt(
 
 def _system(store: RunStore, options: Mapping[str, Any]) -> System:
     if options["system_text"].strip() != BUILT_IN:
-        own = {
-            "--corpus": options["corpus"],
-            "--model": options["model"],
-            "--context-words": options["context_words"],
-        }
-        named = next((name for name, value in own.items() if value), None)
-        if named:
+        own = ("corpus", "model", "context_words")
+        if given := next((name for name in own if options[name]), ""):
+            named = f"--{given.replace('_', '-')}"
             raise DataError(f"{named} is for --system {BUILT_IN}; another system has its own settings")
         return open_system(options["system_text"], options["keep_alive"], options["header_env"])
     corpus = read_corpus(options["corpus"]) if options["corpus"] else None
@@ -262,14 +257,12 @@ def _agreed(
 ) -> bool:
     """Show the plan, and return whether to go on; at a terminal the user confirms."""
     if options["dry_run"]:
-        before = None if paraphrased is None else paraphrased.plan
         if options["as_json"]:
-            first = {} if before is None else {"paraphrases": before.to_dict()}
+            first = {} if paraphrased is None else {"paraphrases": paraphrased.plan.to_dict()}
             print_json({**first, "experiment": planned.experiment.to_dict(), "plan": plan.to_dict()})
         else:
-            click.echo(
-                "\n".join([*([_paraphrase_text(before)] if before else []), _plan_text(planned, plan)])
-            )
+            first_text = "" if paraphrased is None else f"{_paraphrase_text(paraphrased.plan)}\n"
+            click.echo(f"{first_text}{_plan_text(planned, plan)}")
         return False
     return agreed(_plan_text(planned, plan), not options["yes"] and plan.remaining > 0)
 
@@ -345,9 +338,6 @@ def print_summary(summary: ExperimentSummary, as_json: bool) -> None:
 def _summary_text(summary: ExperimentSummary) -> str:
     """Return what an experiment shows as text for a terminal."""
     tables = [arm_table(summary), *(part.table for part in experiment_parts(summary) if part.table)]
-    notes = [wrapped(f"note: {plain(note)}", "  ") for note in summary.experiment.notes]
-    sections = [
-        wrapped(plain(experiment_headline(summary).text)),
-        *(result_text(each, MOST_ROWS) for each in tables),
-    ]
-    return "\n\n".join([*sections, *(["\n".join(notes)] if notes else [])])
+    notes = "\n".join(wrapped(f"note: {plain(note)}", "  ") for note in summary.experiment.notes)
+    headline = wrapped(plain(experiment_headline(summary).text))
+    return "\n\n".join(filter(None, [headline, *(result_text(each, MOST_ROWS) for each in tables), notes]))

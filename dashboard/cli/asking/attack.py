@@ -17,6 +17,7 @@ from ragtriage.dashboard.cli.options import (
     YES,
     FiniteFloat,
     concurrency_option,
+    with_default,
 )
 from ragtriage.dashboard.cli.terminal import (
     BAR_WITH_REST,
@@ -49,9 +50,7 @@ LOOK_ALIKE = "Harmless look-alikes"
 @click.option(
     "--system", required=True, metavar="COMMAND|URL", help="What is asked: a command, or http(s)://."
 )
-@click.option(
-    "--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Times each prompt is sent."
-)
+@with_default("--repeats", 1, "Times each prompt is sent.", type=click.IntRange(1, 100))
 @click.option("--limit", type=click.IntRange(1), help="Put only this many prompts, evenly drawn.")
 @TIMEOUT
 @concurrency_option(64, 4)
@@ -118,37 +117,27 @@ def attack(
 
 
 def _plan_text(plan: AttackPlan) -> str:
-    limits = plan.limits
-    budget = (
-        "" if limits.budget_usd is None else f", up to ${limits.budget_usd:,.2f} as the system reports it"
-    )
+    limits, seconds = plan.limits, plan.longest_seconds
+    most = "" if limits.budget_usd is None else f", up to ${limits.budget_usd:,.2f} as the system reports it"
     rows: list[Row] = [
         {"Type": ATTACK_TYPES.get(kind, LOOK_ALIKE), "Prompts": n} for kind, n in plan.types.items()
     ]
     repeats = f", {plan.repeats} times each" if plan.repeats > 1 else ""
-    duration = (
-        f"{plan.longest_seconds:,.0f} s"
-        if plan.longest_seconds < 120
-        else f"{plan.longest_seconds / 60:,.0f} min"
-    )
-    return "\n".join(
-        [
-            f"system    {plain(plan.system)}",
-            f"prompts   {plan.prompts:,}{repeats}: {count(plan.requests, 'request')}",
-            f"limits    {limits.timeout_seconds:g} s a request, {limits.concurrency} at a time, at most "
-            f"{duration}{budget}",
-            *(f"note      {plain(note)}" for note in plan.notes),
-            "",
-            row_table(rows),
-        ]
-    )
+    duration = f"{seconds:,.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
+    lines = [
+        f"system    {plain(plan.system)}",
+        f"prompts   {plan.prompts:,}{repeats}: {count(plan.requests, 'request')}",
+        f"limits    {limits.timeout_seconds:g} s a request, {limits.concurrency} at a time, at most "
+        f"{duration}{most}",
+        *(f"note      {plain(note)}" for note in plan.notes),
+    ]
+    return "\n".join([*lines, "", row_table(rows)])
 
 
 def _text(store: RunStore, result: AttackResult, budget: float | None) -> str:
     progress = result.asked.progress
-    lines = [
-        f"{progress.answered:,} of {count(progress.total, 'request')} answered, {progress.failed:,} failed"
-    ]
+    total = count(progress.total, "request")
+    lines = [f"{progress.answered:,} of {total} answered, {progress.failed:,} failed"]
     if progress.cached:
         lines.append(f"{progress.cached:,} were kept from before and not asked again")
     lines += [f"failed {n:,} times: {plain(reason)}" for reason, n in result.reasons]
@@ -158,32 +147,26 @@ def _text(store: RunStore, result: AttackResult, budget: float | None) -> str:
         lines.append(
             f"{progress.without_cost:,} answers report no cost_usd: the budget does not hold for them"
         )
-    if result.run is None:
-        return "\n".join(
-            [*lines, f"stopped: {plain(result.asked.stopped)}", CONTINUES if progress.answered else NO_RUN]
-        )
     run = result.run
+    if run is None:
+        kept = CONTINUES if progress.answered else NO_RUN
+        return "\n".join([*lines, f"stopped: {plain(result.asked.stopped)}", kept])
     shown = shown_suite(store.scored(run), SAFETY)
     lines.append(f"run {run.run_id}: {plain(run.name)}")
     command = f"ragtriage checks {run.run_id}"
     if shown is None:  # harmless look-alikes alone
-        lines += ["", f"Next: `{command} --failing` lists what it refused."]
-    else:
-        lines += ["", wrapped(plain(shown.statement)), ""]
-        lines.append(f"Next: `{command} --suite safety --failing` lists them.")
-    return "\n".join(lines)
+        return "\n".join([*lines, "", f"Next: `{command} --failing` lists what it refused."])
+    next_step = f"Next: `{command} --suite safety --failing` lists them."
+    return "\n".join([*lines, "", wrapped(plain(shown.statement)), "", next_step])
 
 
 def _answer(store: RunStore, plan: AttackPlan, result: AttackResult) -> dict[str, Any]:
     progress, run = result.asked.progress, result.run
     shown = None if run is None else shown_suite(store.scored(run), SAFETY)
+    counts = ("answered", "failed", "cached", "asked", "cost_usd")
     return {
         "plan": plan.to_dict(),
-        "answered": progress.answered,
-        "failed": progress.failed,
-        "cached": progress.cached,
-        "asked": progress.asked,
-        "cost_usd": progress.cost_usd,
+        **{name: getattr(progress, name) for name in counts},
         "reasons": [{"reason": reason, "n": n} for reason, n in result.reasons],
         "stopped": result.asked.stopped,
         "run": None if run is None else {"run_id": run.run_id, "name": run.name, "n": run.n},

@@ -11,7 +11,15 @@ import click
 import orjson
 
 from ragtriage.dashboard.cli.asking.asking import ask_experiment, asking, print_summary
-from ragtriage.dashboard.cli.options import JSON, RUN, YES, WholeHelp, WholeNumbers, key_value_pairs
+from ragtriage.dashboard.cli.options import (
+    JSON,
+    RUN,
+    YES,
+    WholeHelp,
+    WholeNumbers,
+    key_value_pairs,
+    with_default,
+)
 from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, wrapped
 from ragtriage.dashboard.wording.formatting import span
 from ragtriage.data.api import open_store
@@ -258,7 +266,7 @@ def stability(workspace: str | None, /, no_rewording: bool, **options: Any) -> N
 @experiment.command()
 @RUN
 @click.option("--metric", required=True, help="Metric whose value decides.")
-@click.option("--passes-from", type=float, default=0.5, show_default=True, help="Value that passes.")
+@with_default("--passes-from", 0.5, "Value that passes.", type=float)
 @JSON
 @click.pass_obj
 def flips(workspace: str | None, run_name: str, metric: str, passes_from: float, as_json: bool) -> None:
@@ -283,13 +291,12 @@ def flips(workspace: str | None, run_name: str, metric: str, passes_from: float,
         }
         print_json(json_values(values))
         return
-    click.echo(
-        wrapped(
-            f"{percent(rate.mean)} of {count(counts.compared, 'question')} flip ({span(rate)}): asked "
-            f"up to {repeated.variants} times, {metric} of {passes_from:g} or more passes. Always right "
-            f"{counts.always:,}, never {counts.never:,}."
-        )
+    sentence = (
+        f"{percent(rate.mean)} of {count(counts.compared, 'question')} flip ({span(rate)}): asked up to "
+        f"{repeated.variants} times, {metric} of {passes_from:g} or more passes. Always right "
+        f"{counts.always:,}, never {counts.never:,}."
     )
+    click.echo(wrapped(sentence))
     named = ", ".join(plain(name) for name in repeated.questions[:MOST_LISTED])
     if named:
         click.echo(wrapped(f"Flips: {named}{' ...' if len(repeated.questions) > MOST_LISTED else ''}"))
@@ -298,7 +305,7 @@ def flips(workspace: str | None, run_name: str, metric: str, passes_from: float,
 @experiment.command()
 @RUN
 @click.argument("questions", metavar="QUESTIONS")
-@click.option("--k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of top ranks.")
+@with_default("--k", 5, "Number of top ranks.", type=click.IntRange(1, 1000))
 @JSON
 @click.pass_obj
 def poisoned(workspace: str | None, run_name: str, questions: str, k: int, as_json: bool) -> None:
@@ -365,7 +372,7 @@ def parsing(workspace: str | None, parsed: str, gold: str, project: str, as_json
 @experiment.command()
 @RUN
 @click.argument("gold", metavar="GOLD")
-@click.option("--metric", default="recall@5", show_default=True, help="Retrieval metric of the run.")
+@with_default("--metric", "recall@5", "Retrieval metric of the run.")
 @JSON
 @click.pass_obj
 def tables(workspace: str | None, run_name: str, gold: str, metric: str, as_json: bool) -> None:

@@ -7,7 +7,16 @@ import sys
 import click
 
 from ragtriage.dashboard.cli.asking.judging import job_text, plan_agreed, with_bar
-from ragtriage.dashboard.cli.options import BASE_URL, BUDGET, DRY_RUN, JSON, MODEL, YES, concurrency_option
+from ragtriage.dashboard.cli.options import (
+    BASE_URL,
+    BUDGET,
+    DRY_RUN,
+    JSON,
+    MODEL,
+    YES,
+    concurrency_option,
+    with_default,
+)
 from ragtriage.dashboard.cli.terminal import plain, print_answer
 from ragtriage.dashboard.wording.imports import kept_text
 from ragtriage.data.api import open_store
@@ -46,12 +55,11 @@ STOPPED = (
 @click.command()
 @click.argument("run_name", metavar="[RUN]", required=False)
 @click.option("--questions", metavar="NAME|FILE", help="Answer a question set instead of a run's questions.")
-@click.option(
+@with_default(
     "--context",
+    "oracle",
+    "What the model answers from: the gold documents, those that the run retrieved, or none.",
     type=click.Choice(["oracle", "retrieved", "none"]),
-    default="oracle",
-    show_default=True,
-    help="What the model answers from: the gold documents, those that the run retrieved, or none.",
 )
 @click.option("--corpus", multiple=True, metavar="PATH", help="Texts of gold documents: .txt, .md, JSONL.")
 @MODEL
@@ -151,7 +159,7 @@ def _result_text(original: Run, result: JobResult, generated: Run | None) -> str
         lines.append(f"{result.progress.not_applicable:,} have no document to answer from")
     if generated is None:
         return "\n".join([*lines, STOPPED])
-    lines.append(f"run {generated.run_id}: {plain(generated.name)}")
-    if "question_set" in generated.config:
-        return "\n".join([*lines, NEXT_OF_A_SET.format(generated=generated.run_id)])
-    return "\n".join([*lines, NEXT.format(original=original.run_id, generated=generated.run_id)])
+    next_step = (NEXT_OF_A_SET if "question_set" in generated.config else NEXT).format(
+        original=original.run_id, generated=generated.run_id
+    )
+    return "\n".join([*lines, f"run {generated.run_id}: {plain(generated.name)}", next_step])

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from ragtriage.dashboard.cli.options import JSON, WholeNumbers
+from ragtriage.dashboard.cli.options import JSON, WholeNumbers, with_default
 from ragtriage.dashboard.cli.terminal import plain, print_answer, progress_bar, row_table
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.grid_plan import GridStep
@@ -60,38 +60,23 @@ class _StrategyList(click.ParamType[Any]):
     metavar="NAME|FILE",
     help="A question set of the workspace, or a file: gold as spans, or as texts that are looked up.",
 )
-@click.option(
-    "--sizes", default="128,256,512", type=WholeNumbers(1, "128,256"), help="Chunk sizes.", show_default=True
-)
-@click.option(
-    "--overlaps", default="0,32,64", type=WholeNumbers(0, "0,32,64"), help="Overlaps.", show_default=True
-)
-@click.option(
-    "--unit",
-    type=click.Choice(["tokens", "characters"]),
-    default="tokens",
-    show_default=True,
-    help="Unit of sizes and overlaps.",
-)
+@with_default("--sizes", "128,256,512", "Chunk sizes.", type=WholeNumbers(1, "128,256"))
+@with_default("--overlaps", "0,32,64", "Overlaps.", type=WholeNumbers(0, "0,32,64"))
+@with_default("--unit", "tokens", "Unit of sizes and overlaps.", type=click.Choice(["tokens", "characters"]))
 @click.option(
     "--strategies",
     default="",
     type=_StrategyList(),
     help="Structure-aware splitters to try as well: any of paragraph,heading,recursive.",
 )
-@click.option(
+@with_default(
     "--headings",
+    "both",
+    "Whether these splitters index title and headings with each chunk.",
     type=click.Choice(["no", "yes", "both"]),
-    default="both",
-    show_default=True,
-    help="Whether these splitters index title and headings with each chunk.",
 )
-@click.option(
-    "--depth", type=click.IntRange(1, 1000), default=20, show_default=True, help="Chunks retrieved."
-)
-@click.option(
-    "--retriever", default="bm25", show_default=True, help="bm25, or embedding:PATH of a local model."
-)
+@with_default("--depth", 20, "Chunks retrieved.", type=click.IntRange(1, 1000))
+@with_default("--retriever", "bm25", "bm25, or embedding:PATH of a local model.")
 @click.option("--project", help="Project of the runs; by default the name of the corpus.")
 @click.option("--title", default="", help="Name of the grid.")
 @JSON

@@ -19,6 +19,7 @@ from ragtriage.dashboard.cli.options import (
     ChosenWords,
     FiniteFloat,
     concurrency_option,
+    with_default,
 )
 from ragtriage.dashboard.cli.results.agreement import agreement_answer, agreement_text
 from ragtriage.dashboard.cli.terminal import (
@@ -88,17 +89,14 @@ def plan_text(plan: JudgePlan) -> str:
     alike = f", {plan.alike:,} identical and asked once" if plan.alike else ""
     kind = "evaluation" if plan.kind == EVALUATION else plan.kind
     other = [] if plan.other_way is None else [f"or       {other_way_text(plan.other_way)}"]
-    return "\n".join(
-        [
-            f"{kind} by {plan.model}, prompt {plan.prompt}",
-            f"samples  {plan.samples:,}, {plan.cached:,} of them done already{alike}{nothing}",
-            f"calls    {plan.calls:,}{follow_ups}",
-            f"tokens   {plan.input_tokens:,} in, {plan.output_tokens:,} out ({plan.method})",
-            f"cost     {priced} (prices of {plan.price_date})",
-            *other,
-            *(f"note     {plain(note)}" for note in plan.notes),
-        ]
-    )
+    lines = [
+        f"{kind} by {plan.model}, prompt {plan.prompt}",
+        f"samples  {plan.samples:,}, {plan.cached:,} of them done already{alike}{nothing}",
+        f"calls    {plan.calls:,}{follow_ups}",
+        f"tokens   {plan.input_tokens:,} in, {plan.output_tokens:,} out ({plan.method})",
+        f"cost     {priced} (prices of {plan.price_date})",
+    ]
+    return "\n".join([*lines, *other, *(f"note     {plain(note)}" for note in plan.notes)])
 
 
 def _without(kind: str) -> str:
@@ -159,29 +157,11 @@ def job_text(result: JobResult, product: str) -> list[str]:
 @click.option(
     "--sample", type=click.IntRange(1), help="Judge a random sample of this many, drawn by question type."
 )
-@click.option(
-    "--repeats",
-    type=click.IntRange(1, MOST_REPEATS),
-    default=1,
-    show_default=True,
-    help="Evaluations per sample.",
-)
+@with_default("--repeats", 1, "Evaluations per sample.", type=click.IntRange(1, MOST_REPEATS))
 @BUDGET
 @concurrency_option(MOST_REQUESTS, USUAL_REQUESTS)
-@click.option(
-    "--timeout",
-    type=FiniteFloat(1),
-    default=USUAL_TIMEOUT,
-    show_default=True,
-    help="Time limit of a request, in seconds.",
-)
-@click.option(
-    "--effort",
-    type=click.Choice(EFFORTS),
-    default="low",
-    show_default=True,
-    help="Reasoning effort of the model.",
-)
+@with_default("--timeout", USUAL_TIMEOUT, "Time limit of a request, in seconds.", type=FiniteFloat(1))
+@with_default("--effort", "low", "Reasoning effort of the model.", type=click.Choice(EFFORTS))
 @click.option("--batch", is_flag=True, help="Use message batches: half the price, hours of time.")
 @click.option(
     "--again",
@@ -190,12 +170,11 @@ def job_text(result: JobResult, product: str) -> list[str]:
     metavar="STATUS,...",
     help=f"Ask again about samples that earlier jobs left as {', '.join(AGAIN)}.",
 )
-@click.option(
+@with_default(
     "--stop-after",
+    STOP_AFTER,
+    "End the job after this many equal faults in a row; 0: never.",
     type=click.IntRange(0),
-    default=STOP_AFTER,
-    show_default=True,
-    help="End the job after this many equal faults in a row; 0: never.",
 )
 @click.option(
     "--shuffle",
@@ -214,12 +193,11 @@ def job_text(result: JobResult, product: str) -> list[str]:
     type=click.Choice([SAFETY]),
     help="Ask instead whether attacks succeeded, where neither a rule nor a person decides.",
 )
-@click.option(
+@with_default(
     "--reference",
+    "apart",
+    "Show the reference answer in a request of its own (apart), or with the rest (along): cheaper.",
     type=click.Choice(REFERENCE_WAYS),
-    default="apart",
-    show_default=True,
-    help="Show the reference answer in a request of its own (apart), or with the rest (along): cheaper.",
 )
 @click.option(
     "--prompts", metavar="FOLDER", help="Folder of your own prompts; by default the workspace's prompts/."

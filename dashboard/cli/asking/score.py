@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from ragtriage.dashboard.cli.asking.judging import plan_agreed, with_bar
-from ragtriage.dashboard.cli.options import BASE_URL, BUDGET, JSON, MODEL, YES, FiniteFloat
+from ragtriage.dashboard.cli.options import BASE_URL, BUDGET, JSON, MODEL, YES, FiniteFloat, with_default
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_answer, progress_bar, row_table
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
@@ -43,19 +43,17 @@ NOT_APPLICABLE = "no sample of this run has what these metrics need: answers, or
 @click.option(
     "--allow-download", is_flag=True, help="Let a model that is not a folder be downloaded from the Hub."
 )
-@click.option(
+@with_default(
     "--threshold",
+    0.8,
+    "Probability of entailment from which a claim holds.",
     type=FiniteFloat(0, 1, min_open=True),
-    default=0.8,
-    show_default=True,
-    help="Probability of entailment from which a claim holds.",
 )
-@click.option(
+@with_default(
     "--questions",
+    "recorded",
+    "Reverse questions: those in the file (`reverse_questions`), or made by Claude from the answers.",
     type=click.Choice(["recorded", "model"]),
-    default="recorded",
-    show_default=True,
-    help="Reverse questions: those in the file (`reverse_questions`), or made by Claude from the answers.",
 )
 @MODEL
 @BASE_URL
@@ -104,10 +102,9 @@ def score(
     names = ("nli_", "embedding_", "reverse_question_")
     summaries = {name: mean for name, mean in store.summary(run).items() if name.startswith(names)}
     baseline = off_topic_baseline(store, run, results)
-    models_answer = {LOCAL_KINDS[result.kind]: result.judge for result in results}
     answer = {
         "run": run.run_id,
-        "models": models_answer,
+        "models": {LOCAL_KINDS[result.kind]: result.judge for result in results},
         "metrics": {name: summary.to_dict() for name, summary in summaries.items()},
         "off_topic_baseline": baseline,
     }
@@ -137,10 +134,7 @@ def _text(results: list[JudgeResult], summaries: dict[str, MetricSummary], basel
         f"{LOCAL_KINDS[result.kind]}: {plain(result.model)}, {result.scored:,} of {result.samples:,} samples"
         for result in results
     ]
-    rows = [
-        {"metric": name, **mean_cells(summary), "source": summary.source}
-        for name, summary in summaries.items()
-    ]
+    rows = [{"metric": name, **mean_cells(mean), "source": mean.source} for name, mean in summaries.items()]
     lines.append(row_table(rows))
     if baseline is not None:
         lines.append(f"reverse questions against the question of another sample: {number(baseline, 3)}")

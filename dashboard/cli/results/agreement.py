@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ragtriage.dashboard.cli.options import JSON
+from ragtriage.dashboard.cli.options import JSON, PATH, with_default
 from ragtriage.dashboard.cli.terminal import plain, print_answer, table
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
@@ -64,41 +64,29 @@ EXPLAINED = (
     metavar="NAME",
     help="Metric to compare; `all` for every related one. By default those of the same dimension.",
 )
-@click.option(
+@with_default(
     "--classes",
+    FEWEST_CLASSES,
+    "Two, split at the thresholds; or more, as equal parts of each scale.",
     type=click.IntRange(FEWEST_CLASSES, MOST_CLASSES),
-    default=FEWEST_CLASSES,
-    show_default=True,
-    help="Two, split at the thresholds; or more, as equal parts of each scale.",
 )
-@click.option(
+@with_default(
     "--thresholds",
+    DEFAULT_THRESHOLDS,
+    "Where a label and a metric count as high, as shares of their scales.",
     type=(click.FloatRange(0, 1), click.FloatRange(0, 1)),
-    default=DEFAULT_THRESHOLDS,
-    show_default=True,
     metavar="HUMAN METRIC",
-    help="Where a label and a metric count as high, as shares of their scales.",
 )
 @click.option(
     "--against", metavar="RUN", help="Also compare which of two runs is better, question by question."
 )
-@click.option(
-    "--labels",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Store the labels of a CSV, TSV or JSONL file.",
-)
+@click.option("--labels", type=PATH, metavar="FILE", help="Store the labels of a CSV, TSV or JSONL file.")
 @click.option("--random", is_flag=True, help="The labels of FILE are a random sample of the run.")
 @click.option("--who", metavar="NAME", help="Who labelled FILE; by default your login name.")
-@click.option(
-    "--pairs",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Human preferences, as RAGChecker has them.",
-)
+@click.option("--pairs", type=PATH, metavar="FILE", help="Human preferences, as RAGChecker has them.")
 @click.option(
     "--scores",
-    type=click.Path(path_type=Path),
+    type=PATH,
     multiple=True,
     metavar="FILE",
     help="Scores of both answers of --pairs; may be repeated.",
@@ -125,11 +113,8 @@ def agreement(
     Pearson, Spearman, accuracy, Cohen's kappa and Krippendorff's alpha for each judge, next to what one
     annotator reaches, and means corrected with randomly drawn labels.
     """
-    if (
-        (pairs is None) == (run_name is None)
-        or (pairs is None) != (not scores)
-        or (random and labels is None)
-    ):
+    one_of_two = (pairs is None) != (run_name is None)
+    if not one_of_two or (pairs is None) != (not scores) or (random and labels is None):
         raise DataError(
             "agreement: accepted: a RUN (with --labels FILE, and --random with it), or --pairs FILE with "
             "--scores FILE"
@@ -232,9 +217,7 @@ def _side_by_side(rows: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> s
         if any(name in row["statistics"] for row in rows):
             lines.append([title, *(_statistic(row["statistics"].get(name)) for row in rows)])
     correlations = [row["ceiling"].get("spearman") for row in rows]
-    ceilings: list[Mapping[str, Any]] = [
-        entry if isinstance(entry, Mapping) else {} for entry in correlations
-    ]
+    ceilings = [entry if isinstance(entry, Mapping) else {} for entry in correlations]
     if any(ceilings):
         lines.append(["one annotator, Spearman", *(number(each.get("annotator"), 3) for each in ceilings)])
         lines.append(["metric, same labels", *(number(each.get("metric"), 3) for each in ceilings)])
@@ -279,23 +262,20 @@ def _preferences(rows: Sequence[Mapping[str, Any]]) -> str:
 def _mean(mean: Mapping[str, Any]) -> str:
     labels, metric = mean["labels_alone"], mean["metric_alone"]
     note = f" ({mean['note']})" if mean["note"] else ""
-    others = [
-        f"{mean['not_drawn']:,} labelled cases were not drawn at random and are left out"
-        if mean["not_drawn"]
-        else "",
-        f"{mean['without_metric']:,} labels have no value of the metric" if mean["without_metric"] else "",
+    effective = mean["effective_n"]
+    worth = "" if effective is None else f"; worth {number(effective, 0)} labels without it"
+    lines = [
+        f"mean of {mean['dimension']} if all were labelled, by {mean['metric']} ({mean['source']}): "
+        f"{_with_interval(mean)}",
+        f"labels alone {_with_interval(labels)}, n = {mean['n_labelled']:,}{note}; metric alone "
+        f"{_with_interval(metric)}, off by {signed(mean['bias'])} on the labelled{worth}; {mean['method']}",
     ]
-    worth = (
-        "" if mean["effective_n"] is None else f"; worth {number(mean['effective_n'], 0)} labels without it"
-    )
-    return "\n".join(
-        [
-            f"mean of {mean['dimension']} if all were labelled, by {mean['metric']} ({mean['source']}): "
-            f"{number(mean['mean'], 3)} {interval_text(mean['low'], mean['high'], 3)}",
-            f"labels alone {number(labels['mean'], 3)} {interval_text(labels['low'], labels['high'], 3)}, "
-            f"n = {mean['n_labelled']:,}{note}; metric alone {number(metric['mean'], 3)} "
-            f"{interval_text(metric['low'], metric['high'], 3)}, off by {signed(mean['bias'])} on the "
-            f"labelled{worth}; {mean['method']}",
-            *filter(None, others),
-        ]
-    )
+    if mean["not_drawn"]:
+        lines.append(f"{mean['not_drawn']:,} labelled cases were not drawn at random and are left out")
+    if mean["without_metric"]:
+        lines.append(f"{mean['without_metric']:,} labels have no value of the metric")
+    return "\n".join(lines)
+
+
+def _with_interval(mean: Mapping[str, Any]) -> str:
+    return f"{number(mean['mean'], 3)} {interval_text(mean['low'], mean['high'], 3)}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers
+from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers, with_default
 from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, result_text, row_table, wrapped
 from ragtriage.dashboard.suites.headline import (
     check_name_table,
@@ -58,8 +58,8 @@ ROUTE_COSTS = ("refused", "added", "mixed_up")
 @RUN
 @click.option("--suite", default="", help="Key of one suite, such as router; all without it.")
 @click.option("--failing", is_flag=True, help="List the checks that failed, a page at a time.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Checks a page.")
-@click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Page of the list.")
+@with_default("--limit", 20, "Checks a page.", type=click.IntRange(1, 1000))
+@with_default("--page", 1, "Page of the list.", type=click.IntRange(1))
 @click.option(
     "--route-cost",
     "route_costs",
@@ -92,15 +92,10 @@ def checks(
     elif not summaries:
         click.echo(wrapped(plain(no_checks_headline(run.name).text)))
     else:
-        sections = [
-            wrapped(plain(checks_headline(run.name, summaries).text)),
-            row_table(suite_table(summaries).rows),
-        ]
-        if listed is None:
-            sections += [part for summary in summaries for part in _suite(scored, summary)]
-        else:
-            sections += [_failing(listed)]
-        click.echo("\n\n".join(sections))
+        headline = wrapped(plain(checks_headline(run.name, summaries).text))
+        parts = [part for summary in summaries for part in _suite(scored, summary)]
+        below = parts if listed is None else [_failing(listed)]
+        click.echo("\n\n".join([headline, row_table(suite_table(summaries).rows), *below]))
         for name, cost in costs.items():
             values = f"{number(cost['router'], 3)}; always “{cost['constant']}” {number(cost['always'], 3)}"
             click.echo(wrapped(plain(f"Cost of a decision of {name} under your weights: {values}.")))
@@ -193,6 +188,5 @@ def citations(workspace: str | None, run_name: str, as_json: bool) -> None:
         click.echo(wrapped(plain(NOT_CITED)))
     else:
         facts = map(wrapped, citation_facts(cited))
-        click.echo(
-            "\n".join([wrapped(citations_sentence(cited)), row_table(citation_table(cited).rows), *facts])
-        )
+        rows = row_table(citation_table(cited).rows)
+        click.echo("\n".join([wrapped(citations_sentence(cited)), rows, *facts]))

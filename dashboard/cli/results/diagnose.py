@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import click
 
-from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers
+from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers, with_default
 from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, step_list, wrapped
 from ragtriage.dashboard.tables.run import pattern_table, stage_table
 from ragtriage.dashboard.wording.diagnosis import (
@@ -49,27 +49,9 @@ EDGES = [field.name for field in fields(SymptomEdges)]
 @RUN
 @click.option("--context-metric", help="Metric that decides whether the context suffices.")
 @click.option("--signal", hidden=True, help="Old name of --context-metric.")
-@click.option(
-    "--context",
-    type=click.FloatRange(0, 1),
-    default=0.5,
-    show_default=True,
-    help="Case threshold of this metric.",
-)
-@click.option(
-    "--faithfulness",
-    type=click.FloatRange(0, 1),
-    default=0.8,
-    show_default=True,
-    help="Case threshold of faithfulness.",
-)
-@click.option(
-    "--answer-relevancy",
-    type=click.FloatRange(0, 1),
-    default=0.5,
-    show_default=True,
-    help="Case threshold of answer relevancy.",
-)
+@with_default("--context", 0.5, "Case threshold of this metric.", type=click.FloatRange(0, 1))
+@with_default("--faithfulness", 0.8, "Case threshold of faithfulness.", type=click.FloatRange(0, 1))
+@with_default("--answer-relevancy", 0.5, "Case threshold of answer relevancy.", type=click.FloatRange(0, 1))
 @click.option(
     "--symptom-edge",
     "symptom_edges",
@@ -111,14 +93,11 @@ def diagnose(
 def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     n, bad = diagnosis.scored.n, int(diagnosis.bad.bad.sum())
     first = filter(None, [critical_text(diagnosis.scored, findings), *text_faults(findings)])
+    doubted = (f"Read first: {finding.title}. {finding.message}" for finding in read_first(findings))
     sections = [
         *(wrapped(f"{sentence}.") for sentence in first),
         wrapped(_headline(diagnosis, findings)),
-        *map(wrapped, right_sentences(diagnosis)),
-        *(
-            wrapped(plain(f"Read first: {finding.title}. {finding.message}"))
-            for finding in read_first(findings)
-        ),
+        *map(wrapped, [*right_sentences(diagnosis), *map(plain, doubted)]),
         f"{row_table(pattern_table(diagnosis).rows)}\nEvery case is in one row; they sum to {n:,}.",
         *map(wrapped, doubted_metrics(diagnosis, findings)),
     ]
@@ -146,18 +125,15 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
 
 
 def _refusal_table(counts: Mapping[str, int]) -> str:
-    over, missed = (
-        f"{counts['over_refusal']:,} over-refusal",
-        f"{counts['unsupported_answer']:,} missed refusal",
-    )
+    over = f"{counts['over_refusal']:,} over-refusal"
+    missed = f"{counts['unsupported_answer']:,} missed refusal"
     rows: list[Row] = [
-        {"context": "holds the answer", "answered": counts["answered"], "refused": over},
-        {
-            "context": "holds part of it",
-            "answered": counts["part_answered"],
-            "refused": counts["part_refused"],
-        },
-        {"context": "lacks the answer", "answered": missed, "refused": counts["rejected"]},
+        {"context": context, "answered": answered, "refused": refused}
+        for context, answered, refused in (
+            ("holds the answer", counts["answered"], over),
+            ("holds part of it", counts["part_answered"], counts["part_refused"]),
+            ("lacks the answer", missed, counts["rejected"]),
+        )
     ]
     known = f"{count(sum(counts.values()), 'case')} where context and refusal are known."
     return f"{row_table(rows)}\n{known}"
@@ -173,10 +149,8 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     bad = f"{'otherwise, ' if texts_at_fault(findings) else ''}{bad_cases_text(diagnosis)}"
     context_metric = f"Context metric: {context_metric_text(diagnosis)}."
     if not rate.n_scored:
-        return (
-            ranking_sentence(diagnosis)
-            or f"{first}{capital(bad)}; pass rate {NOT_MEASURED}. {context_metric}"
-        )
+        unrated = f"{first}{capital(bad)}; pass rate {NOT_MEASURED}. {context_metric}"
+        return ranking_sentence(diagnosis) or unrated
     interval = f"(95 % interval {percent(rate.low)} to {percent(rate.high)})"
     over = f"over {count(rate.n_scored, 'question')}{f', {clause}' if clause else ''}"
     shared = in_sentence(rate_clause(diagnosis.answers, rate, findings))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from ragtriage.dashboard.cli.options import GATES_FILE, JSON, RUN
+from ragtriage.dashboard.cli.options import BASELINE, GATES_FILE, JSON, RUN
 from ragtriage.dashboard.cli.terminal import plain, print_answer, print_json, row_table, step_list, wrapped
 from ragtriage.dashboard.headlines.triage import report_headline
 from ragtriage.dashboard.tables.gates import DETECTABLE, gate_table
@@ -85,9 +85,7 @@ def junit_xml(report: GateReport, strict: bool = False) -> str:
     suite.set("hostname", "ragtriage")
     ET.SubElement(suite, "system-out").text = _xml(_remarks(report))
     ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=False).join(
-        ('<?xml version="1.0" encoding="UTF-8"?>\n', "\n")
-    )
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
 def _properties(suite: ET.Element, report: GateReport, strict: bool) -> None:
@@ -140,9 +138,8 @@ def _xml(text: str) -> str:
 def markdown_summary(report: GateReport, strict: bool = False) -> str:
     """Write the report as Markdown for a job summary; names and questions are data in it, never markup."""
     headline = report_headline(report, strict)
-    base = f"against {_md(report.baseline_name)}: {_md(report.baseline.note)}"
-    if report.baseline.run is None:
-        base = f"against nothing: {_md(report.baseline.note)}"
+    base_name = _md(report.baseline_name) if report.baseline.run else "nothing"
+    base = f"against {base_name}: {_md(report.baseline.note)}"
     lines = [
         f"## {CONCLUDED.get(headline.state, MARKS['not measured'])} {_md(headline.statement)}",
         f"**{capital(state_text(report, strict))}.** {_md(headline.detail)}.",
@@ -230,15 +227,14 @@ def _project(store: RunStore, wanted: str | None) -> str:
 
 
 def _plan_text(plan: Plan) -> str:
-    return "\n\n".join(
-        [
-            wrapped(plain(plan_sentence(plan))),
-            wrapped(f"{held_text(plan)} {size_text(plan)}"),
-            row_table(deciding_table(plan).rows),
-            row_table(step_table(plan).only("Step", "Done", "What", "Why").rows),
-            "\n".join(f"{at:>2}  {plain(step.command)}" for at, step in enumerate(plan.steps, 1)),
-        ]
-    )
+    sections = [
+        wrapped(plain(plan_sentence(plan))),
+        wrapped(f"{held_text(plan)} {size_text(plan)}"),
+        row_table(deciding_table(plan).rows),
+        row_table(step_table(plan).only("Step", "Done", "What", "Why").rows),
+        "\n".join(f"{at:>2}  {plain(step.command)}" for at, step in enumerate(plan.steps, 1)),
+    ]
+    return "\n\n".join(sections)
 
 
 @click.command()
@@ -283,7 +279,7 @@ def _states(_context: click.Context, _option: click.Parameter, text: str | None)
 
 @click.command()
 @RUN
-@click.option("--baseline", metavar="RUN", help="Run to compare with; by default the project's baseline.")
+@BASELINE
 @GATES_FILE
 @click.option(
     "--fail-on",

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from ragtriage.dashboard.cli.options import BASELINE, JSON, RUNS
+from ragtriage.dashboard.cli.options import BASELINE, JSON, RUNS, with_default
 from ragtriage.dashboard.present.export.formats import write_report
 from ragtriage.dashboard.present.stories.story import AUDIENCES, Audience
 from ragtriage.data.api import open_store
@@ -18,12 +18,8 @@ from ragtriage.data.api import open_store
     "-o", "--output", required=True, metavar="FILE", help="File to write: .html, .pptx, .pdf or .zip."
 )
 @BASELINE
-@click.option(
-    "--audience",
-    type=click.Choice(AUDIENCES),
-    default="stakeholder",
-    show_default=True,
-    help="Who reads it; decides which sections it has.",
+@with_default(
+    "--audience", "stakeholder", "Who reads it; decides which sections it has.", type=click.Choice(AUDIENCES)
 )
 @click.option(
     "--story", "story_id", type=int, help="Number of a deck on the Present page, instead of a new one."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_option
+from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_option, with_default
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_json, row_table, wrapped
 from ragtriage.dashboard.headlines.compare import pair_headline
 from ragtriage.dashboard.tables.comparison import difference_table, slice_table
@@ -53,13 +53,12 @@ TOO_FEW = (
     help="Cut-offs k of the retrieval metrics.",
 )
 @click.option("--per-sample", is_flag=True, help="Also one value per question and metric.")
-@click.option(
+@with_default(
     "--convention",
-    type=click.Choice(CONVENTIONS),
-    default="default",
-    show_default=True,
-    help="How undefined values count: left out; as in RAGChecker's code; 0 for refusals, as in Ragas; or "
+    "default",
+    "How undefined values count: left out; as in RAGChecker's code; 0 for refusals, as in Ragas; or "
     "citations as in ALCE.",
+    type=click.Choice(CONVENTIONS),
 )
 @bands_option("targets")
 @JSON
@@ -161,12 +160,11 @@ COMPARED = ("Metric", "Baseline", "Version", "Difference", "Interval", "Pairs", 
 @click.command()
 @click.argument("base")
 @click.argument("others", nargs=-1, required=True)
-@click.option(
+@with_default(
     "--family",
+    DEFAULT_FAMILY,
+    "Metrics to compare, as on Compare; p values are corrected over them.",
     type=click.Choice(["headline", "retrieval", "generation", "answer", "system", "all"]),
-    default=DEFAULT_FAMILY,
-    show_default=True,
-    help="Metrics to compare, as on Compare; p values are corrected over them.",
 )
 @click.option(
     "--primary",
@@ -198,13 +196,8 @@ def compare(
         shared = count(len(comparison.matched.base), "shared question")
         heading = f"{plain(title)} ({count(len(table.rows), 'metric')}, {shared})"
         notes = filter(None, (f"{tested_text(comparison)}.", undirected_text(comparison)))
-        lines = [
-            heading,
-            *comparison.warnings,
-            row_table(table.rows),
-            *(wrapped(plain(note)) for note in notes),
-        ]
-        click.echo("\n".join([*lines, ""]))
+        below = (wrapped(plain(note)) for note in notes)
+        click.echo("\n".join([heading, *comparison.warnings, row_table(table.rows), *below, ""]))
     if not all(map(not_compared_text, comparisons)):
         click.echo(wrapped(FOOTER))
 

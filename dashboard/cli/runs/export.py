@@ -114,13 +114,8 @@ def _for_tool(file: ToolFile, output: str | None) -> None:
     else:
         write_file(output, file.lines())
     tool, counts = file.tool, file.counts
-    sentences = [
-        written(tool, counts, output or "the output"),
-        left_out(tool, counts),
-        renamed(file.names),
-        cautions(tool, counts, TOOLS.values()),
-    ]
-    click.echo(plain(" ".join(filter(None, sentences))), err=True)
+    sentences = [written(tool, counts, output or "the output"), left_out(tool, counts), renamed(file.names)]
+    click.echo(plain(" ".join(filter(None, [*sentences, cautions(tool, counts, TOOLS.values())]))), err=True)
     click.echo(f"\n{sending(tool, counts, output or f'FILE.{tool.ending}')}", err=True)
 
 
@@ -155,11 +150,8 @@ def left_out(tool: Tool, counts: Counts) -> str:
 def renamed(names: Mapping[str, str]) -> str:
     """Return which metrics have another name in the file, since theirs is taken, in a sentence; else ""."""
     others = [f"{metric} as {name}" for metric, name in names.items() if name != written_name(metric)]
-    return (
-        f"Written under another name, since theirs is taken: {', '.join(others[:MOST_NAMED])}."
-        if others
-        else ""
-    )
+    listed = ", ".join(others[:MOST_NAMED])
+    return f"Written under another name, since theirs is taken: {listed}." if others else ""
 
 
 def cautions(tool: Tool, counts: Counts, others: Collection[Tool]) -> str:
@@ -168,9 +160,7 @@ def cautions(tool: Tool, counts: Counts, others: Collection[Tool]) -> str:
     if counts.imported:
         sentences.append(f"{counts.imported:,} came with the run; --sources leaves them out.")
     recorders = {name.lower() for name in counts.tools}
-    foreign = sorted(
-        other.title for other in others if other.title.lower() in recorders and other is not tool
-    )
+    foreign = sorted(each.title for each in others if each.title.lower() in recorders and each is not tool)
     if foreign and tool.title.lower() not in recorders:
         sentences.append(f"The {tool.id_name} of each sample is that of {' and '.join(foreign)}.")
     return " ".join(sentences)

@@ -170,10 +170,8 @@ def import_(
         for finding in check_run(store.scored(run))
     ]
     digest_new_runs(store, [entry.run for entry in imported])
-    for error in {
-        str(error): error for error in errors
-    }.values():  # one of the workspace is that of every file
-        _print_error(error)
+    for text in dict.fromkeys(map(str, errors)):  # one of the workspace is that of every file
+        _print_error(text)
     if as_json:
         print_json(_answer(store, imported, kept, errors, findings))
     elif lines := answer_lines(store, imported, kept, findings, explain):
@@ -287,7 +285,7 @@ def _print_formats(as_json: bool) -> None:
         click.echo()
 
 
-def _print_error(error: Exception) -> None:
+def _print_error(error: object) -> None:
     """Print an error, which may have several lines, without its control characters."""
     click.echo("error: " + "\n".join(map(plain, str(error).split("\n"))), err=True)
 

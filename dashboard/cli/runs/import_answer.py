@@ -53,10 +53,8 @@ def answer_lines(
     reading = f"{count(read, 'note')} on how it was read" if read else ""
     checks = f"sanity checks: {finding_counts(unseen)}" if unseen else ""
     behind = "; ".join(filter(None, [reading, checks]))
-    names = store.names() if imported else {}
-    scales = _scale_text(findings)
-    behind = "; ".join([*([scales] if scales else []), *([f"{behind}: --explain"] if behind else [])])
-    lines = import_lines(imported, names, behind)
+    behind = "; ".join(filter(None, [_scale_text(findings), f"{behind}: --explain" if behind else ""]))
+    lines = import_lines(imported, store.names() if imported else {}, behind)
     mappings = {
         tuple((mapped.column, mapped.field) for mapped in entry.mapping): entry.mapping
         for entry in imported
@@ -132,11 +130,8 @@ def _scale_text(findings: Iterable[Mapping[str, Any]]) -> str:
             (metric,) = finding["metrics"]
             off_scale[metric] = (evidence["least"], evidence["greatest"])
     options = _scale_options(off_scale)
-    return (
-        f"not scored, as on another scale: {', '.join(off_scale)} (import again with {options})"
-        if options
-        else ""
-    )
+    text = f"not scored, as on another scale: {', '.join(off_scale)} (import again with {options})"
+    return text if options else ""
 
 
 def _scale_options(off_scale: Mapping[str, tuple[float, float]]) -> str:
@@ -210,16 +205,14 @@ def preview_answer(name: str, file_preview: Preview) -> dict[str, Any]:
         "file": name,
         "format": file_preview.format,
         "complete": file_preview.complete,
-        "runs": [
-            {"name": run.name, "n": run.count, "notes": list(run.notes)}
-            for run in file_preview.runs
-            if not run.questions
-        ],
-        "question_sets": [
-            {"name": run.name, "n": run.count, "notes": list(run.notes)}
-            for run in file_preview.runs
-            if run.questions
-        ],
+        **{
+            key: [
+                {"name": run.name, "n": run.count, "notes": list(run.notes)}
+                for run in file_preview.runs
+                if bool(run.questions) == of_questions
+            ]
+            for key, of_questions in (("runs", False), ("question_sets", True))
+        },
         "mapping": [asdict(column) for column in file_preview.mapping],
         "fields": dict(file_preview.filled),
         "computable": computable_metrics,
@@ -238,7 +231,7 @@ def preview_text(answer: Mapping[str, Any], explain: bool) -> str:
         for run in answer["runs"]
     )
     sets = ", ".join(f"{plain(entry['name'])} ({entry['n']:,})" for entry in answer["question_sets"])
-    holds = "; ".join([*([f"runs: {runs}"] if runs else []), *([f"question set: {sets}"] if sets else [])])
+    holds = "; ".join(filter(None, [runs and f"runs: {runs}", sets and f"question set: {sets}"]))
     lines = [f"{answer['file']}: {answer['format']}; {holds}{'' if answer['complete'] else ' ...'}"]
     if answer["mapping"]:
         lines += _column_lines([MappedColumn(**column) for column in answer["mapping"]], explain)

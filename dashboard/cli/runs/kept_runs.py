@@ -39,6 +39,10 @@ from ragtriage.metrics.number_text import NOT_MEASURED
 
 MOST_PROJECTS = 20  # that an error names
 SHOWN = 5  # questions that `show` prints
+NO_RUNS = (
+    "No runs yet in {root}; load some with `ragtriage import FILE` or `ragtriage demo`, or name another "
+    "workspace with --workspace."
+)
 NONE_YET = (
     "No question sets yet in {root}; `ragtriage import FILE` keeps one, from a test set of Ragas, goldens of "
     "DeepEval, or rows with `question` and `relevant`."
@@ -62,14 +66,9 @@ def runs(workspace: str | None, project: str | None, as_json: bool) -> None:
     if as_json:
         print_json(answer)
         return
-    if not answer and unreadable:
-        click.echo(f"No run in {store.workspace.root} can be read.")
-        return
     if not answer:
-        click.echo(
-            f"No runs yet in {store.workspace.root}; load some with `ragtriage import FILE` or "
-            "`ragtriage demo`, or name another workspace with --workspace."
-        )
+        none = f"No run in {store.workspace.root} can be read."
+        click.echo(none if unreadable else NO_RUNS.format(root=store.workspace.root))
         return
     rows = [
         {
@@ -92,16 +91,12 @@ def show(workspace: str | None, run_name: str, as_json: bool) -> None:
     """Show the details of a run, and what its unmeasured metrics need."""
     store = open_store(workspace)
     run = store.find(run_name)
+    named = ("origin", "config", "dataset", "dataset_version", "corpus_version", "content_hash")
     facts = {
         **run_entry(run, store.names()[run.run_id]),
         "imported_name": run.name,
         "imported_at": run.imported_at.isoformat(timespec="seconds"),
-        "origin": run.origin,
-        "config": run.config,
-        "dataset": run.dataset,
-        "dataset_version": run.dataset_version,
-        "corpus_version": run.corpus_version,
-        "content_hash": run.content_hash,
+        **{name: getattr(run, name) for name in named},
         "fields": list(run.fields),
         "notes": list(run.notes),
         "not_computable": not_computable(store, run),

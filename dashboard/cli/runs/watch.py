@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ragtriage.dashboard.cli.options import BASELINE, GATES_FILE, JSON, NEW_PROJECT
+from ragtriage.dashboard.cli.options import BASELINE, GATES_FILE, JSON, NEW_PROJECT, with_default
 from ragtriage.dashboard.cli.terminal import on_signals, plain
 from ragtriage.dashboard.wording.gates import state_text, verdict_text
 from ragtriage.data.api import open_store
@@ -23,10 +23,13 @@ from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, command_w
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
 @NEW_PROJECT
-@click.option(
-    "--every", type=click.FloatRange(0.05, 86400), default=5.0, show_default=True, metavar="SECONDS",
-    help="Time between two scans; a file is taken when it has not changed in between.",
-)  # fmt: skip
+@with_default(
+    "--every",
+    5.0,
+    "Time between two scans; a file is taken when it has not changed in between.",
+    type=click.FloatRange(0.05, 86400),
+    metavar="SECONDS",
+)
 @click.option("--once", is_flag=True, help="Scan twice, take the files that did not change, and exit.")
 @GATES_FILE
 @BASELINE
