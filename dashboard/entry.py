@@ -4,8 +4,6 @@ Streamlit compares the Origin of a WebSocket by name alone, so that a page on an
 could use the dashboard, and it looks up this machine's outside address for an Origin that it does not know.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator

@@ -9,8 +9,6 @@ title = "Helpfulness"                 # may be left out
 direction = "higher"
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

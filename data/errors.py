@@ -1,7 +1,5 @@
 """Errors of the data package: every message says what, where, and what would be accepted."""
 
-from __future__ import annotations
-
 import errno
 from collections import Counter
 from collections.abc import Sequence

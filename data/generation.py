@@ -4,8 +4,6 @@ The answers are a run of their own. Compared with the original it separates retr
 errors, see ragtriage.data.comparison.oracle_gap.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The command and environment of another Python interpreter that runs a module of ragtriage."""
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Long-running work: its record in the ledger, its heartbeat, and a lock between processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -4,8 +4,6 @@ They are metrics of their own beside the judge's, named after the model. A model
 folder, or by a download that the user allowed. The judge's model makes questions of answers for one metric.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a piece of work costs: reads of files and databases, rows, results taken from memory, model calls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

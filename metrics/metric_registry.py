@@ -1,7 +1,5 @@
 """The registry of all metrics: look one up, compute all a batch allows, explain why others are missing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Numbers as text, the same on every screen: a value that was not measured is a dash, never 0."""
 
-from __future__ import annotations
-
 import math
 
 NOT_MEASURED = "–"

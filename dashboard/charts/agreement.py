@@ -1,7 +1,5 @@
 """The charts of the Judge page: agreement with human labels, corrected means, failure labels, statuses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite

@@ -1,7 +1,5 @@
 """What costs quality: cases by context and faithfulness, the parts of F1, retrieval and generation error."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

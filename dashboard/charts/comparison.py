@@ -1,7 +1,5 @@
 """Charts of versions against a baseline: forest plot, questions better and worse, leaderboard, stage flow."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

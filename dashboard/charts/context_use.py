@@ -1,7 +1,5 @@
 """The charts of the Alignment page as pure functions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The charts of the Retrieval page: the rank of the gold, and metrics over k."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite

@@ -1,7 +1,5 @@
 """The pictures of a dataset: which versions pass which questions, and how many questions each page has."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The charts of a deck: metrics with intervals, what is left at each step, differences to a baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isfinite

@@ -1,7 +1,5 @@
 """The charts of experiments, factors and costs: quality by place, noise and arm; attacks, flips, parsers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

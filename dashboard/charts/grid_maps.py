@@ -1,7 +1,5 @@
 """The charts of the Chunking page as pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from textwrap import wrap

@@ -1,7 +1,5 @@
 """A chart specification as a Plotly figure; text is escaped here, once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pass rate of every run of a workspace: one row per project, one dot per run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go

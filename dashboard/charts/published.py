@@ -1,7 +1,5 @@
 """The charts of the Benchmarks page as pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

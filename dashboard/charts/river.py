@@ -1,7 +1,5 @@
 """The picture of the pipeline: bars for what survives each step, and what each failure stage loses below."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The colours of pages, charts and exports, by theme; every text colour has a contrast of at least 4.5."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Which ranks the answers use: a column for each answer, or shares by group where they are many."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

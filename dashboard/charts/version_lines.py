@@ -1,7 +1,5 @@
 """A metric over the runs of a project: large for the Trend page, small, and for reports."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

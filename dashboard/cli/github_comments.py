@@ -3,8 +3,6 @@
 No redirect is followed, since the token would go along; a service that is too busy is asked again.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import time

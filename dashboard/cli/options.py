@@ -1,7 +1,5 @@
 """Options that several commands share, and the kinds of value that they accept."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path

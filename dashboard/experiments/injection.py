@@ -1,7 +1,5 @@
 """Injection: attack success and right answers of each way to poison, and what the defence does to both."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Languages: the matrix of question and passage languages, and whose language pooled results are in."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

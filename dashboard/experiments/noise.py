@@ -1,7 +1,5 @@
 """Noise and counterfact: the curve over noise, refusals without gold, and what altered gold leads to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.charts.experiments import noise_curve, outcome_bars

@@ -1,7 +1,5 @@
 """Parsing: the means of each parser, and the two ways to make one number of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragtriage.dashboard.charts.experiments import parser_dots

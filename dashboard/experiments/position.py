@@ -1,7 +1,5 @@
 """Lost in the middle: the curve by place, its test, and the questions that closed book fails."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.charts.experiments import position_curve

@@ -1,7 +1,5 @@
 """The views of the kinds of experiment: a new kind is its module and its line here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

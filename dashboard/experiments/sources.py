@@ -1,7 +1,5 @@
 """Document and live state: what each alone and both give, what is lost, which questions need both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.charts.experiments import outcome_bars

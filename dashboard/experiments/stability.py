@@ -1,7 +1,5 @@
 """Stability: the share of questions whose verdict flips by kind of change, and which they are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragtriage.dashboard.charts.experiments import flip_dots

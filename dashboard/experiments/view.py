@@ -1,7 +1,5 @@
 """What a kind of experiment shows, for the page, reports and the terminal alike, and what all kinds share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, nan

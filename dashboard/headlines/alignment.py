@@ -1,7 +1,5 @@
 """The conclusion of the Alignment page: whether the answers use the document that ranks first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragtriage.dashboard.headlines.headline import Headline, State

@@ -1,7 +1,5 @@
 """What the Benchmarks page concludes: where the means of a run lie on a scale of target bands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

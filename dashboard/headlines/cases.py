@@ -1,7 +1,5 @@
 """What the Cases page concludes: how many cases are bad, where most went wrong, or that it is not known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

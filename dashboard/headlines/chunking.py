@@ -1,7 +1,5 @@
 """What the Chunking page concludes: which chunking to take, or why the sample cannot tell."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What the Datasets page concludes: whether a test set can be trusted, how far its review is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What the Present page concludes, and the titles of the slides of a deck: at most about 60 characters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The conclusion of the Diagnosis page: what is wrong with most bad cases, or why that cannot be told."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What the Judge page concludes: whether the judge can be trusted, measured against people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isfinite
 

@@ -1,7 +1,5 @@
 """The conclusion of the Retrieval page: whether the top k hold the gold that the questions need."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

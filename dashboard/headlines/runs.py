@@ -1,7 +1,5 @@
 """What the Runs page concludes: which runs have a pass rate and no warning, and which need a look first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

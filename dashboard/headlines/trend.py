@@ -1,7 +1,5 @@
 """What the Trend page concludes: what Compare says of the newest version against the baseline."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ragtriage.dashboard.headlines.headline import Headline

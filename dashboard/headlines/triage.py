@@ -1,7 +1,5 @@
 """The verdict on a run in one sentence: the same on the page, on the command line and in every report."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

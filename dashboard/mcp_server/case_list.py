@@ -1,7 +1,5 @@
 """The tool that lists cases with their reasons: by state, stage, tags, words, metric, and what fails anew."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

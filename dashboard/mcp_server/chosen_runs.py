@@ -1,7 +1,5 @@
 """What all tools share: bounded answers with texts marked as data, the runs of a call, and their list."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

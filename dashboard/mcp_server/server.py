@@ -1,7 +1,5 @@
 """The server: its tools and the one that imports, how an answer goes out, and errors as one sentence."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence

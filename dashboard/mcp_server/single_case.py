@@ -1,7 +1,5 @@
 """One case: what it is called, its state and the reason, and the tools that return it whole and label it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

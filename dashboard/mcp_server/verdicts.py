@@ -1,7 +1,5 @@
 """The tools about a run as a whole: triage, diagnosis, metrics, gates, and comparison with another run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """The entry point of the dashboard: navigation, header, and the one place that catches errors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import streamlit as st

@@ -3,8 +3,6 @@
 The script of a page stands in `dashboard/pages/NAME/NAME.py`; its address is `/NAME`, its title `Name`.
 """
 
-from __future__ import annotations
-
 FIRST = "triage"  # opens without an address
 PAGES = {
     "Decide": [(FIRST, "health_metrics"), ("compare", "compare_arrows"), ("trend", "timeline")],

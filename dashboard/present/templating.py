@@ -5,8 +5,6 @@ another template or by `Markup(...).format(...)`, passes as it is.
 No template uses the filter `safe`.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from functools import cache

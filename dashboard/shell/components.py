@@ -1,7 +1,5 @@
 """What pages are drawn with: the headline that opens each, tiles, charts, tables and small print."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

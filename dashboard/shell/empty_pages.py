@@ -1,7 +1,5 @@
 """Pages with nothing to show of the project on display: which they are, and what they tell instead."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

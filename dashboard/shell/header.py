@@ -1,7 +1,5 @@
 """The header of every page in one row: project, run and what it is compared with, findings, sharing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -4,8 +4,6 @@ What a page shows follows from runs that never change, settings and labels, so a
 identifies these. All results share one room of memory; those that were not used for longest give way.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections import OrderedDict

@@ -3,8 +3,6 @@
 RAGTRIAGE_COSTS=1 prints these costs.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

@@ -1,7 +1,5 @@
 """The current user: the name under which labels and changes are recorded, and whether changes are allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

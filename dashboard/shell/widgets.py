@@ -1,7 +1,5 @@
 """Widgets bound to the selection: each shows and changes one of its fields, and so the URL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Formats: each rule by itself, and the languages that differ."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragtriage.dashboard.suites.view import Failing, SuiteView, figure_table

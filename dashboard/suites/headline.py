@@ -1,7 +1,5 @@
 """The counts of check suites in sentences and tables, and the conclusion of the page: its worst suite."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

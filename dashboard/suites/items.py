@@ -1,7 +1,5 @@
 """Suites on lists of items: filters, order, memory, and isolation between accounts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragtriage.dashboard.suites.view import Failing, SuiteView, figure_table

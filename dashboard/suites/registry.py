@@ -1,7 +1,5 @@
 """The views of the check suites: a new suite is its module and its line here."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

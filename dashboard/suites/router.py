@@ -1,7 +1,5 @@
 """Routes: accuracy beside constant routers, wrong routes, what they cost and win; the confusion matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

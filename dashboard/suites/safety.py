@@ -1,7 +1,5 @@
 """Safety: which attacks succeeded, by type, and what no success still allows; harmless look-alikes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tool calls: measures, errors of arguments, invented values, wrong selections, repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragtriage.dashboard.charts.chart import FRAME, GREY, ROW, VERMILION, Axis, Chart, Series

@@ -1,7 +1,5 @@
 """What a suite shows beyond its pass rate, for the page, the report and the terminal alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar

@@ -1,7 +1,5 @@
 """Runs against runs, and the trials of a grid against each other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.wording.comparisons import (

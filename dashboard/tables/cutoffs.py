@@ -1,7 +1,5 @@
 """Retrieval: metrics at k, types of question, gains of further documents, reranking, the context."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.wording.comparisons import VERDICT_LABELS

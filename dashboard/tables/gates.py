@@ -1,7 +1,5 @@
 """The gates of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragtriage.dashboard.wording.gates import consequence

@@ -1,7 +1,5 @@
 """The judge: metrics by its labels, its bias and its variance, its agreement with human labels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A project: its runs side by side, its evaluation plan, and the question sets of the workspace."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 

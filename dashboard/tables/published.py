@@ -1,7 +1,5 @@
 """A run beside published results and target bands."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ragtriage.dashboard.charts.published import VersionPoint

@@ -1,7 +1,5 @@
 """One run: its metrics, where its cases fail, what it does not measure, its citations and the F1 tree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from ragtriage.dashboard.wording.comparisons import OUTCOME_MARKS

@@ -1,7 +1,5 @@
 """The baseline of a run, and changes of the baseline, as text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ragtriage.data.gates.baseline import Baseline

@@ -1,7 +1,5 @@
 """How the citations of a run are worded: on the page, in the terminal, in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ragtriage.dashboard.wording.formatting import methods

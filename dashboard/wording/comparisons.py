@@ -1,7 +1,5 @@
 """How a comparison is put in words: its tests, and titles and differences turned so that more is better."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import isfinite
 

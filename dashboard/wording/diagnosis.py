@@ -1,7 +1,5 @@
 """Sentences about a diagnosis and the F1 tree, the same on the pages and on the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

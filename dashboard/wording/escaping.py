@@ -1,7 +1,5 @@
 """Escaping of text from outside: on the screen it is always data, never markup."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """What stands beside a number: its interval, how that was obtained, and its source."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

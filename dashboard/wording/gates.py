@@ -1,7 +1,5 @@
 """Gate results in sentences, the same on the page, on the command line and in CI files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ragtriage.data.gates.report import GateReport

@@ -1,7 +1,5 @@
 """What is said of an import: a line for each run or question set, and the formats that can be read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

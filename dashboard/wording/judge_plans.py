@@ -1,7 +1,5 @@
 """Words about the judge that the page and the command share."""
 
-from __future__ import annotations
-
 from ragtriage.data.judge.plan import OtherWay
 
 

@@ -1,7 +1,5 @@
 """What is said before anything else: leaks between accounts, secrets, faults of many answers as texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ragtriage.data.suites.check_table import CheckedRun

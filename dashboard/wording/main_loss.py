@@ -1,7 +1,5 @@
 """The first sentence on a run: where it loses most of its cases."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from ragtriage.dashboard.wording.citations import citations_sentence

@@ -1,7 +1,5 @@
 """The words of the next steps: the same on pages, slides and in every command."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

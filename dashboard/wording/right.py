@@ -1,7 +1,5 @@
 """Sentences about how many answers are right, and what that is taken from."""
 
-from __future__ import annotations
-
 from ragtriage.dashboard.wording.escaping import in_sentence
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.good_case import corrected_right_rate, right_by_context

@@ -1,7 +1,5 @@
 """Tables as files, CSV for a spreadsheet, Parquet, or Markdown, and text as files take it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

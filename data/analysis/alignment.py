@@ -1,7 +1,5 @@
 """Retriever-generator alignment: which retrieved documents the answers use, and at which rank."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The citations of a run together: how many support their sentence, and what the rest does wrong."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

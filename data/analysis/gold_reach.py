@@ -1,7 +1,5 @@
 """How far a list must be read for the gold, which step could bring it, and what the reranker moved."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

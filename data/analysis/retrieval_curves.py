@@ -1,7 +1,5 @@
 """Retrieval metrics over k, of each hop and question type too; where the first gold of a case stands."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

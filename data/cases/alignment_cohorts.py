@@ -4,8 +4,6 @@ The value may end in the source of context use ("used_rank:3:judge"): the cohort
 context use comes from that source.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Find cases: filter, sort, divide into pages, and read them whole."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

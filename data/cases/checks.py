@@ -1,7 +1,5 @@
 """The checks of one case: what each expects, what it got, and what its suite decides."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ Cases page has. The cohorts of each page are declared in a module of their own a
 ragtriage.data.cases.cohorts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

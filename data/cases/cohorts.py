@@ -1,7 +1,5 @@
 """Every cohort by its key: look up the title and the samples of a cohort written as "key" or "key:value"."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ragtriage.data.cases.alignment_cohorts import ALIGNMENT_COHORTS

@@ -5,8 +5,6 @@ Their samples cannot be told from one run alone. A page that has both runs reads
 ragtriage.data.comparison.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal

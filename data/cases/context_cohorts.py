@@ -1,7 +1,5 @@
 """Cohorts of the context's quality and of citations: passages that repeat, disagree or lack some."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cohorts of bubbles of the map on Diagnosis, of cases whose F1 a part would raise, of kinds of answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

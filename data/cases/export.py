@@ -1,7 +1,5 @@
 """Export cases as a file: native JSONL or Parquet, or CSV for a spreadsheet."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Cohorts of the Judge page: statuses of evaluations, prompt injection, disagreement with human labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from urllib.parse import quote, unquote
 

@@ -5,8 +5,6 @@ The columns are those in which samples are stored, lists of structs among them: 
 diagnosis and human labels are in one column more, `ragtriage`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The refusal table: context holds the answer, part of it or none, by refused; a cohort for each cell."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

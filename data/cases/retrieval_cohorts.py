@@ -1,7 +1,5 @@
 """Cohorts of the Retrieval page: where gold is ranked, what a reranker moved, which hop was missed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

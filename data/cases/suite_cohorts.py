@@ -4,8 +4,6 @@ The value of `check` is the suite and the name of the check, both quoted as in a
 that a name with any character stays one value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
 

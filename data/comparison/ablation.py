@@ -1,7 +1,5 @@
 """Which setting made the difference: factors of the configurations, and their effects from clean pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

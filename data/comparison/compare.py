@@ -1,7 +1,5 @@
 """Compare two runs: paired differences over shared questions, changed questions, stage transitions."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

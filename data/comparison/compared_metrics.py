@@ -1,7 +1,5 @@
 """The metrics of a comparison: the primary one, and the families that p-values are corrected over."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 

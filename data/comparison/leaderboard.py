@@ -1,7 +1,5 @@
 """Many versions under one metric: their levels, the best, and what a paired test cannot tell from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -6,8 +6,6 @@ generation error. Over the same questions the two add up to all that the run lac
 without documents) shows besides how much the retrieved context adds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

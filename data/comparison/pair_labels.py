@@ -1,7 +1,5 @@
 """Two diagnoses of which each question has human labels on both sides or on neither."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from functools import lru_cache
 

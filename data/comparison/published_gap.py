@@ -1,7 +1,5 @@
 """How much of the gap to a published result the conditions explain, by rows that differ in one alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

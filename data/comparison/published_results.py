@@ -1,7 +1,5 @@
 """Published results and target bands, from files that ship and files that a user adds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

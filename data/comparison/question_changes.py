@@ -1,7 +1,5 @@
 """What changed for which questions: newly failing ones, slices, and every question in every version."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType

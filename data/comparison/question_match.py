@@ -1,7 +1,5 @@
 """Which questions two runs share: those of the same id, else those of the same text."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """How many of the questions that were to be asked a run answered, and its pass rate read both ways."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What became of a check suite since another run: which questions pass now, which fail now."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A metric over the versions of a project: its level in each, and later changes from a baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log10

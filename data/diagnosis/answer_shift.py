@@ -1,7 +1,5 @@
 """Whether answers and references of a run look shifted against each other, by their words."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence

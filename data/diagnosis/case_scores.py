@@ -1,7 +1,5 @@
 """The scores that a diagnosis looks at: those of the metric pattern, those that decide, and what is right."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

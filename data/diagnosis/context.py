@@ -1,7 +1,5 @@
 """The context metric of a run: the columns that can stand for the context, and those that do not fit."""
 
-from __future__ import annotations
-
 from weakref import WeakKeyDictionary
 
 import numpy as np

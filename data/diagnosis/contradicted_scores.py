@@ -1,7 +1,5 @@
 """Answers that correctness calls right and that say something else than their reference by their words."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ragtriage.data.scoring.scored_run import ScoredRun

@@ -1,7 +1,5 @@
 """For which cases of a run it is known whether they are good or bad, and by which measurements."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

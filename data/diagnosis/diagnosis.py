@@ -1,7 +1,5 @@
 """Diagnosis of a run: the metric pattern and failure stage of every case, and what to fix first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """What the sanity checks doubt: the metrics, and the stages and pass rates that rest on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

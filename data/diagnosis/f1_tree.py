@@ -1,7 +1,5 @@
 """The F1 tree of a run, from its per-sample claim metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

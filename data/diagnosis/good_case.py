@@ -1,7 +1,5 @@
 """The four parts of a good case, with source and threshold: right, grounded, found, on the question."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal

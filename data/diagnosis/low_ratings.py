@@ -1,7 +1,5 @@
 """Ratings on a scale of the user's own: how many answers stand at its worse end."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

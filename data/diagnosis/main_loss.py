@@ -1,7 +1,5 @@
 """Where a run loses most of its cases: the facts of the first sentence on it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Estimates from words exist only in the languages that they were measured in: which answers have none."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The steps of a pipeline: how many cases of a run survive each, and where the others are lost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

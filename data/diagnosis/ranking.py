@@ -1,7 +1,5 @@
 """How well a run without answers ranks: what is said where no case can be called good or bad."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

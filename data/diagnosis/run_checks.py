@@ -1,7 +1,5 @@
 """Run the sanity rules over a scored run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date

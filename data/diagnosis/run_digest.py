@@ -3,8 +3,6 @@
 A digest follows from the scores, the labels and the usual settings. It may be deleted: it is made again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import time

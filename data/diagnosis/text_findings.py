@@ -1,7 +1,5 @@
 """From the stored texts of a run to the input of the sanity rules on them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

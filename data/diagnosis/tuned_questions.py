@@ -1,7 +1,5 @@
 """Questions to tune on among the tested ones, and a corpus that is not that of the questions."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

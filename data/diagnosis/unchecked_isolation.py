@@ -1,7 +1,5 @@
 """Accounts that only the questions or only the documents name: whether any leaks cannot be checked."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ragtriage.data.scoring.scored_run import ScoredRun

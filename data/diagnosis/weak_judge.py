@@ -1,7 +1,5 @@
 """A judge that passes what people fail: a doubt on every number that rests on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Arms: every combination of some settings of a pipeline, or one setting at a time from a base."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -4,8 +4,6 @@ Every answer is kept in a journal of the workspace until the run is made: a stop
 the same command goes on. What the system failed at becomes a sample without an answer, with the reason.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

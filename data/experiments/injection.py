@@ -1,7 +1,5 @@
 """Injection: attack success, utility and poisoned documents in the runs of poisoned contexts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Across languages: a run for the passages of each language and of all, the matrix, the cost of crossing."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

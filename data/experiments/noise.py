@@ -3,8 +3,6 @@
 Source: Chen et al. 2024, "Benchmarking large language models in retrieval-augmented generation" (RGB; AAAI).
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Questions and passages with their languages, from JSONL."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterator, Mapping

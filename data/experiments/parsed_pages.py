@@ -4,8 +4,6 @@ Parsers write broken tables: rows of other widths, no closing tags. What can be 
 executed or fetched, and no text makes reading take more than its own length.
 """
 
-from __future__ import annotations
-
 import html
 import math
 import re

@@ -1,7 +1,5 @@
 """Parsing: a run for each parser of the same pages, its means, where two means disagree, gold in tables."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The arms of the injection experiment, and the rules by which an answer follows what was planted."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -3,8 +3,6 @@
 Source: Liu et al. 2024, "Lost in the middle: how language models use long contexts" (TACL 12).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

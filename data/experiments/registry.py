@@ -1,7 +1,5 @@
 """The kinds of experiment, and what the runs of one show: a value for each arm, findings, what turns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any

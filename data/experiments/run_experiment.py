@@ -1,7 +1,5 @@
 """Ask a system the requests of an experiment, and make a run of each arm that is complete; as a job too."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

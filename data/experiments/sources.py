@@ -1,7 +1,5 @@
 """Document and live state: the same question with the document alone, the state alone, and both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

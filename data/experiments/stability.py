@@ -1,7 +1,5 @@
 """Stability: other words and orders that should all give one verdict, and the questions that flip."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

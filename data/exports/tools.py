@@ -3,8 +3,6 @@
 The forms are those of the langfuse SDK 5.0, langsmith 0.15, MLflow 3 and arize-phoenix-client 3.5.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import uuid

@@ -1,7 +1,5 @@
 """The run that another is compared with at the gate, and what makes the two unequal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

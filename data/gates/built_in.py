@@ -1,7 +1,5 @@
 """What every run is judged by beside its gates.toml: questions answered, answers right, checks passed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What may be said of a run on the evidence there is: one object, which pages and commands put in words."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal

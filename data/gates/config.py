@@ -1,7 +1,5 @@
 """Which gates a project has: the bundled ones, or those of a gates.toml."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

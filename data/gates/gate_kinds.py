@@ -1,7 +1,5 @@
 """Each kind of gate judged: means, percentiles and checks of a run alone, and changes since its baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches

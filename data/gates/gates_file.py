@@ -1,7 +1,5 @@
 """The tables of a gates.toml as pydantic models, and their errors in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

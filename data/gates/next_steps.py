@@ -1,7 +1,5 @@
 """What to do next about a run: one list of facts, which every page, slide and command shows in this order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal

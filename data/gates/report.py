@@ -1,7 +1,5 @@
 """The gate report of a run: the same for the Triage page, the gate command and the watch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property

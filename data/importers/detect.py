@@ -1,7 +1,5 @@
 """Detect the format of a file from its content, and read its runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches

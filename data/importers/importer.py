@@ -1,7 +1,5 @@
 """What an importer is: how it recognises a file at first sight, what it is told, how it reads runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Preview of an import from the first records of a file: for the upload page and `--dry-run`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice

@@ -1,7 +1,5 @@
 """A question set joined to the samples of a run: gold, references and the like, by question."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice

@@ -7,8 +7,6 @@ The other facts are those of `Importer`. No other file loads the module, whose R
 its importers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

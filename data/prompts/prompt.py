@@ -3,8 +3,6 @@
 A prompt's version is made from its text, so a changed word counts as another judge.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What the texts of questions and answers tell by themselves, a row per sample."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """From samples on disk to the array inputs of the metrics; a judge's labels replace what was recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Score one batch of a run's samples: the unit of work that scoring processes share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which documents each answer uses, a row per sample, and how much of its wording is in its context."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock

@@ -1,7 +1,5 @@
 """Ways to group the samples of a run: field, question length, tag, language, noise in the context."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

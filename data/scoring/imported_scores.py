@@ -1,7 +1,5 @@
 """Scores that came with a sample: from the tool that wrote the file, and from people; and their scales."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

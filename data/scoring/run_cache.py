@@ -6,8 +6,6 @@ emptied or another's counts as missing, since each begins with a checksum; a fil
 and one that cannot be used is empty.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import zlib

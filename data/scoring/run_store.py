@@ -1,7 +1,5 @@
 """The runs of a workspace and their scores: what is damaged of the scores, or gone, is computed again."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher

@@ -7,8 +7,6 @@ of it may
 be deleted at any time: it is computed again when needed, and when a definition changes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from contextlib import closing

@@ -3,8 +3,6 @@
 What people and the judge said of attacks since the import is applied to them and to the checks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stored scores: reading single columns, and checksums by which a damaged folder is noticed and made anew."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Means of a run's metrics with intervals, over all its questions or those that a filter keeps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -4,8 +4,6 @@ Whoever reaches the dashboard can type a path. On this machine alone that is its
 they may name files below the folders that `ragtriage serve --files` lists, and no others.
 """
 
-from __future__ import annotations
-
 import getpass
 import os
 import shutil

@@ -1,7 +1,5 @@
 """DuckDB over the files of a workspace: one engine per process, one cursor per call, no extensions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import cache

@@ -1,7 +1,5 @@
 """The annotations database of a workspace: SQLite, one connection per call, safe for many processes."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing, contextmanager

@@ -4,8 +4,6 @@ The models decide what is accepted; this module words their errors and fills wha
 record: ids, `repeat`, sources. Unknown fields are kept under `extra`. Ranks are 1-based.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -4,8 +4,6 @@ The models are typed dictionaries rather than classes, since a validated sample 
 A field that is missing or null becomes None. Types are strict: text that looks like a number is not one.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

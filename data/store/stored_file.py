@@ -5,8 +5,6 @@ commits them; then each run is moved to its place. After a crash in between, who
 finishes the moves, and a process that cannot write hides those that were moved already.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Stories in the annotations database, stored as text; the form of the text is up to the caller."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

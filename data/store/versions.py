@@ -1,7 +1,5 @@
 """The releases of a project, and the history of its baseline."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ragtriage.data.errors import WorkspaceError

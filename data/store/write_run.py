@@ -1,7 +1,5 @@
 """Write a parsed run to the workspace: validated, hashed, and published by one rename."""
 
-from __future__ import annotations
-
 import gc
 import hashlib
 from collections import Counter

@@ -3,8 +3,6 @@
 These are assumptions and never mixed with what is computed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What a project holds that an evaluation can rest on, and how many questions show a difference of 0.05."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations

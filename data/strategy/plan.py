@@ -3,8 +3,6 @@
 Rules, by use case and by what the project holds; every step names its command.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

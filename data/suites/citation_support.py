@@ -1,7 +1,5 @@
 """Whether the documents that a sentence cites support it: by labels, by claims, or by words."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

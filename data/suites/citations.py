@@ -1,7 +1,5 @@
 """The sentences of one answer with their citations, as recorded or as marked in its text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

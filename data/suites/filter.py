@@ -8,8 +8,6 @@ is searched for the names. An item named where nothing is right is fabricated, a
 right a false empty.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@
 sample's answer where none is recorded. Anything else as `expected` is compared with `actual` as it stands.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -6,8 +6,6 @@ in the answer. A recorded check may name what must not be told: `expected` with 
 or a list.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

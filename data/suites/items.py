@@ -3,8 +3,6 @@
 Matched by id, else by normalised name against the list of the case; a name outside the list is an invention.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

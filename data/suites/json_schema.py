@@ -4,8 +4,6 @@ References resolve inside the schema alone, patterns are matched by RE2, a schem
 and one validation applies at most 100,000 keywords, at most 128 inside one another.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache

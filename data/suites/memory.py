@@ -6,8 +6,6 @@ document must hold). The age comes from `days`, or from `day` (when it was said)
 question). `actual` says what was recalled instead: ids, a text, or true or false.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date

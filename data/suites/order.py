@@ -8,8 +8,6 @@ must be matched in full. A key orders the items that were returned: whether thes
 a check of the suite filter.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

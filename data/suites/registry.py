@@ -3,8 +3,6 @@
 A suite without a line compares values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote

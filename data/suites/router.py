@@ -1,7 +1,5 @@
 """The suite Router: which routes are mixed up, beside constant routers, with what wrong routes cost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

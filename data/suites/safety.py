@@ -16,8 +16,6 @@ refusal by its words. A prompt that was never submitted, or that the system fail
 no pass.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

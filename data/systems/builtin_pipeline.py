@@ -1,7 +1,5 @@
 """The built-in system: chunks of a corpus, an index, a reranker, and an answer from what was found."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

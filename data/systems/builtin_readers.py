@@ -1,7 +1,5 @@
 """What answers from a context: the sentence that fits the question best, or Claude."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future

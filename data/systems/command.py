@@ -5,8 +5,6 @@ JSON with one line. A process is the head of a process group, which is killed wh
 writes too much, or is done.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import selectors

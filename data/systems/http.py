@@ -4,8 +4,6 @@ No redirect is followed and no proxy is asked. The whole of a request has a time
 pieces up to a bound, and 429 and 503 are tried again when the service asks for it.
 """
 
-from __future__ import annotations
-
 import email.utils
 import hashlib
 import http.client

@@ -1,7 +1,5 @@
 """Ask a system many questions within its limits, keeping every reply in a journal."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

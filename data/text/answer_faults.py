@@ -3,8 +3,6 @@
 Strict on purpose: of an error the whole answer must be. One that speaks of errors is an answer.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

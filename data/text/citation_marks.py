@@ -6,8 +6,6 @@ it stands in, or to the one before it where it follows the full stop; at the hea
 sentence behind it. Marks in a list of references at the end belong to none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

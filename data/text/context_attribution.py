@@ -4,8 +4,6 @@ Paraphrase goes unseen, and words that two documents share are credited to both.
 shown, they are marked as estimated.
 """
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence

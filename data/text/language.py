@@ -4,8 +4,6 @@ The model (lid.176.ftz, 176 languages, 0.9 MB) comes in the package fast-langdet
 Source: Joulin, Grave, Bojanowski, Mikolov 2017, "Bag of Tricks for Efficient Text Classification".
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections import Counter

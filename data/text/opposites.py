@@ -3,8 +3,6 @@
 Only where the two say it of the same: an answer that gives both sides, or a condition, is not decided.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

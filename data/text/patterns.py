@@ -1,7 +1,5 @@
 """Regular expressions from files, matched by RE2 in linear time, and the words that a match must have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache

@@ -1,7 +1,5 @@
 """Text that any screen and file takes: controls and what reverses a line are replaced."""
 
-from __future__ import annotations
-
 import re
 
 # Controls (but not tab and newline), halves of surrogate pairs, what reverses the line, and two that XML bans

@@ -5,8 +5,6 @@ phrases of their own, in six languages (safety_refusals.json): there a refusal w
 is not a refusal.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator

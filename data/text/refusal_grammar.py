@@ -1,7 +1,5 @@
 """The phrases with which answers decline, by language and kind, read from refusal_grammar.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Iterable

@@ -6,8 +6,6 @@ best-subspan exact match: SQuAD's normalisation (Rajpurkar et al. 2016) and the 
 in the middle), 1 where any accepted answer is a substring of the answer, both normalised.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence

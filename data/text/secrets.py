@@ -3,8 +3,6 @@
 The forms are those that the issuers document. What is found is never kept as it is, but masked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

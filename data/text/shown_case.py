@@ -3,8 +3,6 @@
 Exports of cases and of tables keep every text whole.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any

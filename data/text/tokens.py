@@ -6,8 +6,6 @@ because spaces do not set their words, or the endings of words, apart. Borders o
 those of English, Russian and Chinese, in time linear in the length of the text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -3,8 +3,6 @@
 The sentence states the number and its uncertainty. It never states a cause, because no cause was measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -4,8 +4,6 @@ Arrays are (v, q): versions by questions, 1 where a version passes, 0 where it f
 mean of repeats, NaN where it is not known.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

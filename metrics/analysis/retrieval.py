@@ -4,8 +4,6 @@ The values over k are those of `ragtriage.metrics.definitions` (retrieval, spans
 k in one pass.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

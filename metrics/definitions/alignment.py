@@ -3,8 +3,6 @@
 Refusals are left out: a refusal uses no document, however good the ranking was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The words of an answer: right by text, overlap with its reference, answer match."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

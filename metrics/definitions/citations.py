@@ -7,8 +7,6 @@ supported and it alone supports it or the others do not without it, and an answe
 precision 0. Under the convention "alce" the plain ones follow the first and the last of these rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -7,8 +7,6 @@ not applicable, an answer without any document is simply unsupported, and the tw
 claim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

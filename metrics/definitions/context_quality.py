@@ -3,8 +3,6 @@
 Where nobody labelled the passages they are compared by their words, and the value is an estimate.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -4,8 +4,6 @@
 relevance label; others are declared only, so that an imported column has a meaning, a direction and bounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -6,8 +6,6 @@ intrinsic_hallucination + extrinsic_hallucination = ungrounded. `contradicted` c
 also claims that one document contradicts and another supports, where it is the documents that disagree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Refusal metrics: answerability against refusal, with refusals after a retrieval miss kept apart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

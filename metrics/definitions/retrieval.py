@@ -16,8 +16,6 @@ Conventions, and where they differ from trec_eval:
 Otherwise recall, precision, hit, ndcg and map equal trec_eval's recall, P, success, ndcg_cut and map_cut.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

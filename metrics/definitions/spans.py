@@ -5,8 +5,6 @@ them. Precision and IoU divide by the lengths of all chunks together, which the 
 their source does; the forms over distinct text count once what overlapping chunks share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

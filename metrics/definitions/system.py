@@ -1,7 +1,5 @@
 """System measurements taken from the run, and the pass rate of expected-against-actual checks."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

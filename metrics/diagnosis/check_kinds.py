@@ -1,7 +1,5 @@
 """The kinds of expected-against-actual checks whose failure is a stage of its own."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The context metric: which metric says, for each question, whether its context holds what is needed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

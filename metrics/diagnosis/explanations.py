@@ -1,7 +1,5 @@
 """The evidence behind a failure stage as a sentence shown next to the case."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 

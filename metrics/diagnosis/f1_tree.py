@@ -6,8 +6,6 @@ sum of its parts, so gains of siblings do not add up; but no part promises more 
 none more than an F1 of 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

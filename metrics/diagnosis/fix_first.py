@@ -1,7 +1,5 @@
 """What to fix first: stages by their bad cases, with the most that fixing each could gain."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -3,8 +3,6 @@
 Refusals are set apart first. High means at or above the threshold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -3,8 +3,6 @@
 RIGHT_SOURCES is the one list of what tells it; everything that looks for a source reads it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

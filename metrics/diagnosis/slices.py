@@ -1,7 +1,5 @@
 """The slices of a run (by tag, query type, document, length) that do worse than the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

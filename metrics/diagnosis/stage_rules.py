@@ -1,7 +1,5 @@
 """What is known of samples, and the rules of the failure stages over it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Failure attribution: each bad case goes to the first stage whose rule it meets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal

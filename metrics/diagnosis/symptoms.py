@@ -1,7 +1,5 @@
 """RAGChecker's symptom table: what pairs of mean scores say about where a run fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ Sources: Liu et al. 2024, "Lost in the middle: how language models use long cont
 2024, "Benchmarking large language models in retrieval-augmented generation" (RGB; AAAI).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

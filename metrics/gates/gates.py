@@ -1,7 +1,5 @@
 """Gates: thresholds for means, changes and checks, with verdicts that admit when there is too little data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite

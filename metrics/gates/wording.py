@@ -1,7 +1,5 @@
 """Gates and their results in plain words, the same on screen, on the command line and in reports."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ragtriage.metrics.gates.gates import (

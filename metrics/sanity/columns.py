@@ -1,7 +1,5 @@
 """Sanity checks on metric columns, on columns against each other, and on their provenance."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

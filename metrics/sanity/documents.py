@@ -1,7 +1,5 @@
 """Sanity checks on what was retrieved and answered: ids, one list for all questions, answers of others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

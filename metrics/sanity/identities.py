@@ -1,7 +1,5 @@
 """Sanity checks that follow from the definitions: sums that must be 1, orders that must hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 

@@ -4,8 +4,6 @@ Each rule reports what cannot be right, or what may mislead, with the figures be
 metric's own scale, from 0 to 1 for most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

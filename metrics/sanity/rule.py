@@ -1,7 +1,5 @@
 """The inputs, texts among them, findings and rules of the sanity checks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date

@@ -1,7 +1,5 @@
 """Sanity checks on a run's values: what a reader should know before trusting them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """Sanity checks on texts: answers cut off, errors, secrets, other languages, questions under several ids."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

@@ -5,8 +5,6 @@ says whether that sample recorded the input: SCORED (recorded, perhaps empty), N
 there) or NOT_RUN (not recorded). Ranks are 1-based; column c of a (n, K) array is rank c + 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

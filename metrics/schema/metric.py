@@ -1,7 +1,5 @@
 """The metric declaration, from which every help text is printed, and where a metric is undefined."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches

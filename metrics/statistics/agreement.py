@@ -1,7 +1,5 @@
 """Agreement of a judge, or any metric, with human labels: rates, kappa, rank correlation, intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args

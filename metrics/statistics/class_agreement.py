@@ -1,7 +1,5 @@
 """Agreement of two series of values and of classes, and of one annotator with the others: a ceiling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """A family of paired differences tested together (step-down max-T, shared sign flips), or with a margin."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite, nan

@@ -1,7 +1,5 @@
 """Paired comparison of two runs: differences with intervals and tests, regressions, comparability."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan

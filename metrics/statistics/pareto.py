@@ -1,7 +1,5 @@
 """The Pareto front of quality and cost: the versions that no other beats on both."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, MetricsError

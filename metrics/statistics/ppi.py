@@ -4,8 +4,6 @@ The judge's mean over everything is corrected by its error on the labelled sampl
 whatever the judge's bias, and narrower the better the judge agrees with the labels.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

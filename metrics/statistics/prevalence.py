@@ -4,8 +4,6 @@ Positive means "the failure is present" throughout: the true positive rate is th
 with the failure in which the evaluator finds it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The same questions under several conditions: does the condition matter, and which one?"""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import product

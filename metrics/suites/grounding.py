@@ -4,8 +4,6 @@ A value that is only written in another way is found: a date, a number, a code, 
 Without that, 95 of 143 values that a plain search misses in tau-bench's airline runs are reformatted dates.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

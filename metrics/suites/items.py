@@ -1,7 +1,5 @@
 """Items that a system returns: filters and dates, their order, and what a memory recalls by age or leaks."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Schemas of tools, in the forms that OpenAI, Anthropic, MCP and BFCL write them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """What the commands that run an experiment share: options, system, paraphrases, plan, progress, results."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The attack command: a plan, the prompts put to a system with progress, then the run made of the answers."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

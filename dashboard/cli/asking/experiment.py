@@ -1,7 +1,5 @@
 """The experiment command: its kinds, and what was tried so far."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The generate command: a plan, the answers with progress, then the run made of them."""
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -1,7 +1,5 @@
 """The grid command: a grid search over chunkings, continued from its finished configurations."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The judge command, and what commands that ask a model share: the plan to agree to, a bar, the end."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from typing import Any

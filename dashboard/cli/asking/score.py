@@ -1,7 +1,5 @@
 """The score command: metrics of models on this machine, beside those of the judge."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import click

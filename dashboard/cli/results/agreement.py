@@ -1,7 +1,5 @@
 """The agreement command: how far metrics and judges agree with human labels, and the means these correct."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path

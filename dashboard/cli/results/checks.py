@@ -1,7 +1,5 @@
 """The commands on checks: check (of the numbers), checks (of the run's suites), citations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

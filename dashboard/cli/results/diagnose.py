@@ -1,7 +1,5 @@
 """The diagnose command: where the cases of a run fail, and what to fix first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 

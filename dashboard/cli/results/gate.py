@@ -1,7 +1,5 @@
 """The commands gate, advise and init: the verdict on a run, its files for CI, and what to plan next."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

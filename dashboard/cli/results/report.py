@@ -1,7 +1,5 @@
 """The report command: a story about runs as HTML, slides or PDF."""
 
-from __future__ import annotations
-
 import json
 
 import click

@@ -1,7 +1,5 @@
 """The commands on scores: metrics, f1, compare."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import click

@@ -1,7 +1,5 @@
 """The export command: the samples of a run as a file, or its scores as a file for another tool."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The import command: runs from files, and everything that is wrong with each file."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What `ragtriage import` and its dry run print: the result, columns, warnings, and the next command."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from shlex import quote

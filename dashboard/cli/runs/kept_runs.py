@@ -1,7 +1,5 @@
 """Commands on what is kept: runs, baselines, releases and question sets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any

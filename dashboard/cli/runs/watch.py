@@ -1,7 +1,5 @@
 """The watch command: one line for every run that appears in a folder, and a command on FAIL."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

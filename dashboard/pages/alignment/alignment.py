@@ -1,7 +1,5 @@
 """Alignment: do the answers use the top-ranked document?"""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

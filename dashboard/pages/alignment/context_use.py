@@ -1,7 +1,5 @@
 """What answers use of their context, by rank and by version, and what they cite."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

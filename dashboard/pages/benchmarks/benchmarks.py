@@ -1,7 +1,5 @@
 """Benchmarks: how does this run compare with published results and targets?"""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ragtriage.dashboard.headlines.benchmarks import benchmark_headline

@@ -1,7 +1,5 @@
 """This run beside target bands and published results: tracks, claims, what is missing, and the tabs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

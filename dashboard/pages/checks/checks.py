@@ -1,7 +1,5 @@
 """Checks: which suite of checks fails, why, in which cases, and is it better than the baseline?"""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The chosen suite: what it says of itself, what changed, why it fails, its checks one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

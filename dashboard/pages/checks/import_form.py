@@ -1,7 +1,5 @@
 """Beginning with checks: a table with expected and actual values becomes a run of the project."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ragtriage.dashboard.shell.session import View, go_to_page

@@ -1,7 +1,5 @@
 """All suites of a run on one scale, of which one is chosen, and what follows from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import streamlit as st

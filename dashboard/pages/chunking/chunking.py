@@ -1,7 +1,5 @@
 """Chunking: which way of splitting the documents serves the questions best?"""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

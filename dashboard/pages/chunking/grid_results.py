@@ -1,7 +1,5 @@
 """What the Chunking page shows of a grid: its ranking in sentences, heatmaps, marginal effects and tables."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

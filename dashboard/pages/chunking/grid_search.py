@@ -1,7 +1,5 @@
 """Starting a grid search from the Chunking page, and the grid searches of the workspace."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any

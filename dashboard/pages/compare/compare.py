@@ -1,7 +1,5 @@
 """Compare: what changed from the baseline, beyond chance, for which questions, and at which stage?"""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ragtriage.dashboard.headlines.compare import NO_SECOND_RUN

@@ -1,7 +1,5 @@
 """What the Compare page compares, and the picture that opens it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Every question in every version as a matrix of cells, and one question in two runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tabs of the Compare page: numbers, slices, leaderboard, flow of stages, factors, costs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Diagnosis: what the pattern of metrics says of the cases, and at which stage the bad ones fail."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ragtriage.dashboard.headlines.diagnosis import diagnosis_headline

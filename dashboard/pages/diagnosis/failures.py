@@ -1,7 +1,5 @@
 """Metric patterns with their map, failure stages, symptoms and refusals: sections of the Diagnosis page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

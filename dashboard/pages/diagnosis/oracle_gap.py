@@ -1,7 +1,5 @@
 """Retrieval error and generation error, from an oracle-context run: a section of the Diagnosis page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

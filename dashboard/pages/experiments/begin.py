@@ -1,7 +1,5 @@
 """Beginning an experiment from the page, and the experiments of the workspace that run."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ragtriage.dashboard.shell.jobs import JobPanel, job_section, start_or_report

@@ -1,7 +1,5 @@
 """All experiments of a project on one scale, of which one is chosen, and what follows from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import isfinite
 

@@ -1,7 +1,5 @@
 """The chosen experiment: its picture, the questions that turn, its other findings and its arms."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Experiments: what does one change of the context or of a setting do to the answers?"""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """How far the judge, and every other metric, agrees with human labels, and the mean that they correct."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Error analysis: reviewed cases, notes, and the failure labels made from them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

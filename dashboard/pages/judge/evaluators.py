@@ -1,7 +1,5 @@
 """Binary evaluators on the Judge page: made from failure labels, checked against human labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Judge: what does the judge say, and is it right?"""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ragtriage.dashboard.headlines.judge import judge_headline

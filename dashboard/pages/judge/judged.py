@@ -1,7 +1,5 @@
 """The judge's results on a run: the status of each sample, the metrics, the judge's variance and bias."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow.compute as pc
 import streamlit as st

@@ -1,7 +1,5 @@
 """Present: the verdict on this run for others, as slides, a page and a PDF."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ragtriage.dashboard.pages.present.presentation import (

@@ -1,7 +1,5 @@
 """The Present page: composing a story from sections, presenting it, exporting it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The rank of the gold, what each step could gain, and retrieval metrics over k."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

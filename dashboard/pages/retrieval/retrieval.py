@@ -1,7 +1,5 @@
 """Retrieval: does it find what the answers need, and how many documents does it take?"""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

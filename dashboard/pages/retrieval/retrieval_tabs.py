@@ -1,7 +1,5 @@
 """The tabs of the Retrieval page: types of question, reranking, hops, quality of the context."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """One run: its facts, the controls that change it, its configuration and findings."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

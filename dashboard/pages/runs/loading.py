@@ -1,7 +1,5 @@
 """Loading runs from files: upload, a preview of how they are read, and what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

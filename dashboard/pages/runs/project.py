@@ -1,7 +1,5 @@
 """The project on the Runs page: means of its runs, imported scores, question sets, what to measure next."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ragtriage.dashboard.pages.runs.chosen_run import run_labels

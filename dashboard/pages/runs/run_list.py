@@ -1,7 +1,5 @@
 """The runs of the workspace: where each stands, a list to search, and what can be done with several."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs: what is loaded, what of it can be read as it is, and how to load more."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """What the Trend page concludes from its headline metrics, and these metrics over versions, small."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple

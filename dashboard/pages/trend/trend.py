@@ -1,7 +1,5 @@
 """Trend: did it get better or worse over time?"""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ragtriage.dashboard.headlines.trend import TrendFacts, trend_headline

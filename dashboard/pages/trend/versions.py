@@ -1,7 +1,5 @@
 """A metric over the versions of a project: the large chart of the Trend page, and its numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

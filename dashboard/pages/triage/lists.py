@@ -1,7 +1,5 @@
 """The three lists of the Triage page: what to fix first, the worst gates, what changed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

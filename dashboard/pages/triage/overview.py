@@ -1,7 +1,5 @@
 """The run at a glance: tiles of the pass rate and the gated metrics, and the picture of the pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import isfinite
 

@@ -1,7 +1,5 @@
 """The tabs of the Triage page: gates, metrics, the F1 tree, slices, the trend."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

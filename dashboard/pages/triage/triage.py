@@ -1,7 +1,5 @@
 """Triage: may this version ship, where are its cases lost, and what has changed?"""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline

@@ -1,7 +1,5 @@
 """One case as HTML, written by templates that escape every value; nothing is loaded, nothing runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """One question in two runs as HTML: the answers with a word diff, the contexts with their rank moves."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The chosen cases of a report in full, as HTML in which nothing from outside is markup."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Charts as PNG or SVG by kaleido, in its own process, since a bad argument makes kaleido wait for ever."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 import tempfile

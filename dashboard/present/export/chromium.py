@@ -1,7 +1,5 @@
 """Where a Chromium is found, and how a program runs with a time limit."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

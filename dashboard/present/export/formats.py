@@ -1,7 +1,5 @@
 """The files of a report: HTML, slides, PDF, or its tables and pictures in a ZIP."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

@@ -1,7 +1,5 @@
 """A report as one HTML file: sections with sentence, chart and data, table, cases, facts and note."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Results of the Python package as a notebook shows them: conclusion, tiles, table, and the page's figure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Reports as PDF, printed by a Chromium that is driven through two pipes, by its DevTools protocol."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

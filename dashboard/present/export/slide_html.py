@@ -1,7 +1,5 @@
 """A planned slide as HTML: the preview shows what PowerPoint will, at any width, its charts as SVG."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where things stand on a slide of 13.333 x 7.5 inches: the same for PowerPoint and for the preview."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

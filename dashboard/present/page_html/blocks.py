@@ -1,7 +1,5 @@
 """The blocks of pages as HTML: style sheet, conclusion, tiles, strips, the open case, rows and legends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """A question of a dataset as HTML: its gold in place, other places, checks, versions, a review's bar."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

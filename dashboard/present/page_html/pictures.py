@@ -1,7 +1,5 @@
 """Small pictures for the cells of tables and the labels of buttons, as addresses that need no request."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The slides on causes: what is lost at which step of the pipeline, and what to do next."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The slides beside the baseline: what changed, and one question with both answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The runs of a story, read and computed once: the same numbers on the page and in every export."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Sections from the diagnostic pages: retrieval, F1, context use, losses, chunking, experiments, suites."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

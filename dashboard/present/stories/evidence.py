@@ -1,7 +1,5 @@
 """What proves the point of an example: the passage that answers its question, the claims it does not back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

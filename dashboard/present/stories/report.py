@@ -1,7 +1,5 @@
 """A story as a report: its sections with what a reader needs to know about where the numbers come from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The kinds of sections: each returns heading, sentence, chart, table, cases and facts from the runs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What the people who ask get: a good answer, a faulty one or none, what it takes, and what has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ragtriage.dashboard.charts.deck import MetricBar, metric_bars

@@ -1,7 +1,5 @@
 """The first slide: the verdict, four numbers with their gates, and the same as bars beside the baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -3,8 +3,6 @@
 A prompt has the check that decides it, for `ragtriage attack FILE`, which puts it to a system.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

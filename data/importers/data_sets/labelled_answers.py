@@ -1,7 +1,5 @@
 """Answers with labels: attribution (BEGIN), citations (HAGRID), factuality (FRANK), refusals (NoMIRACL)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ altered facts (`en_fact`): Chen et al. 2024, "Benchmarking large language models
 generation" (AAAI).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import chain, zip_longest
 from typing import Any

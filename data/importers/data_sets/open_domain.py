@@ -1,7 +1,5 @@
 """Open-domain question answering: KILT predictions and gold, DPR retriever and reader, FlashRAG."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Benchmarks of tool calls: BFCL's cases, tau-bench's runs. Their calls become checks of Tools."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

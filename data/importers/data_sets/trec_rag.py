@@ -1,7 +1,5 @@
 """TREC RAG: answers of 2024 and 2025 with their citations, and the lists of segments that give them texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 

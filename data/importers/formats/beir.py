@@ -1,7 +1,5 @@
 """Relevance labels (qrels), and folders in the BEIR layout (queries, corpus, qrels), with runs or without."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A folder in the layout of a data set hub: `data/*.parquet`, a file for each part, and a README."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ragtriage.data.errors import ValidationErrors

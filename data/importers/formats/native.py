@@ -1,7 +1,5 @@
 """The native form: JSONL, JSON, Parquet or CSV with the field names of a sample; runs and question sets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

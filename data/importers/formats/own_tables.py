@@ -4,8 +4,6 @@ Nested objects are lifted, e-mail addresses left out, documents in numbered colu
 read, transcripts split into turns, rows per metric put together, systems side by side taken apart.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

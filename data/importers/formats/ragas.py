@@ -1,7 +1,5 @@
 """Tables of Ragas (0.1 to 0.4): its own columns, then a numeric column for each metric; its test sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

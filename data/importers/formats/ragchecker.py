@@ -1,7 +1,5 @@
 """Files of RAGChecker: inputs without claims, and outputs with claims, entailment labels and metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Any plain table of a run or of questions; parsing/columns.py maps its columns by names and values."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """TREC runs, and runs in JSON as {question id: {document id: score}}, the form of BEIR and ranx."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

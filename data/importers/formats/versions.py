@@ -1,7 +1,5 @@
 """Runs with means: a table with a row per version, and dated results of several pipelines in one document."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tables whose rows are no samples: a row for each metric, or several systems side by side in a row."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace

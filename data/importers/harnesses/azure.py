@@ -1,7 +1,5 @@
 """Azure AI Evaluation: rows of `evaluate()` and of single evaluators, and summaries without rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Amazon Bedrock evaluations: RAG and model jobs, and data sets that bring their answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

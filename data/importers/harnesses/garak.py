@@ -1,7 +1,5 @@
 """garak: the attempts of a report, one sample an output, with the verdict of every detector."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

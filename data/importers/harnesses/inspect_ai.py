@@ -1,7 +1,5 @@
 """Inspect: logs as .eval archives or as JSON, with every scorer's value, repeats and errors."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

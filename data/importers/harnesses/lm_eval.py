@@ -1,7 +1,5 @@
 """lm-evaluation-harness: logged samples, one line a document and filter."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """OpenAI evals: the events of a run, grouped by sample."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ragtriage.data.errors import ValidationErrors

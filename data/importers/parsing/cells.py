@@ -1,7 +1,5 @@
 """Cells of other tools' tables as values of sample fields: parse lists, numbers and flags from text."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

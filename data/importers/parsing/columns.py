@@ -1,7 +1,5 @@
 """Map the columns of a table to fields: guessed from names and values, shown in the preview, overridable."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches

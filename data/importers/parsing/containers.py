@@ -4,8 +4,6 @@ Nothing of an archive is unpacked to disk; databases are read without ever writi
 workbook the header is found below titles, and rows of totals are left out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """JSON documents: the items of a list in a large one, read one by one, and the rows that one holds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Columns as the first rows of a table show them: numbers, decimal commas, flags, verdicts, checks."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ threshold of 3 beside values from 1 to 5 proves that the tool scored from 1 to 5
 not a score: it becomes a check named after its column.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ arguments, `array([...], dtype=object)` and `np.float64(0.5)` become their first
 lists without commas, two adjacent texts are two items, not one joined text as in Python.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import re

@@ -1,7 +1,5 @@
 """Names of columns and metrics in files of other tools: common names of fields, and metrics under ours."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Document ids that a file keeps inside its documents, as `context_docs[].metadata.section_id`."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping

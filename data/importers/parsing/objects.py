@@ -3,8 +3,6 @@
 Nothing is imported of those packages, and no generator is read: what a stream has not written yet is unknown.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Values of foreign JSON brought to a shape: documents, inputs and outputs, objects, tags, ids, gold."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """A sample from the spans of one trace: what was asked and answered, and what was retrieved before."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A span in the form that all tracing tools are brought to, and a trace as a tree of spans."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

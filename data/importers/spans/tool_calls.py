@@ -1,7 +1,5 @@
 """The tool calls of a trace as checks: asked for in messages, made in spans, with the tools' schemas."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

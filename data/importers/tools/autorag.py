@@ -1,7 +1,5 @@
 """AutoRAG: a trial folder, with a run for each module that it tried, and single tables of its nodes."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress

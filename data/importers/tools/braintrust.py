@@ -1,7 +1,5 @@
 """Braintrust: events of an experiment as its API and screens write them, and results of its SDK."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 The cost of a metric is the judge's, so it is not a cost of the pipeline. A metric with `error` has failed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """DeepEval: traces with their spans in lists by kind, as its tracing records them; each becomes a sample."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Haystack: rows and results of evaluation runs, comparisons of two runs, and scores alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

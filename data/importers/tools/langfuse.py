@@ -1,7 +1,5 @@
 """Langfuse: experiment items, traces with or without their observations, and scores imported beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """Langfuse: scores by people and evaluators, in files of their own or beside what they are about."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any

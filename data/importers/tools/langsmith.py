@@ -3,8 +3,6 @@
 A failed evaluator is an empty cell in a table; only the lines with `evaluation_results` say why it failed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from itertools import islice

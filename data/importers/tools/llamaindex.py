@@ -1,7 +1,5 @@
 """LlamaIndex: results of BatchEvalRunner and of a retriever evaluation, predictions, and data sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from math import isfinite, log2

@@ -1,7 +1,5 @@
 """MLflow: results of evaluations, traces as files, its database, and the folder that stands in its place."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

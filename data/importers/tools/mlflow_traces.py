@@ -1,7 +1,5 @@
 """A trace as MLflow writes it, `{info, data}`, brought to spans with scores, labels and gold on its root."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Mapping

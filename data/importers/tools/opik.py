@@ -1,7 +1,5 @@
 """Opik: experiments and folders of traces as `opik export` writes them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice

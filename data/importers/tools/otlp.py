@@ -1,7 +1,5 @@
 """OpenTelemetry: exports of spans and logs as OTLP JSON, and spans as SDKs print them."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Phoenix and Arize AX: spans, and the annotations of spans, traces, documents and task outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

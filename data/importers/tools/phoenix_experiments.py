@@ -1,7 +1,5 @@
 """Phoenix: experiments and data sets as its server exports them, and the database of a server."""
 
-from __future__ import annotations
-
 import base64
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence

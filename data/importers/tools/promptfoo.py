@@ -3,8 +3,6 @@
 A grader that crashed is written as a score of 0 with the error as its reason: that is a failed score here.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

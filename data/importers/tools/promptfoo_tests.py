@@ -1,7 +1,5 @@
 """promptfoo: test cases, which are questions in variables with assertions on the answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any

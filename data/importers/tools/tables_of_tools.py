@@ -1,7 +1,5 @@
 """Tables of ARES, open-rag-eval, UpTrain, Giskard and continuous-eval: columns hold other than they say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """TruLens: its database, records with feedback as a frame, and events, whose evaluations are traces too."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

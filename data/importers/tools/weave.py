@@ -1,7 +1,5 @@
 """W&B Weave: calls of evaluations and of traced code, and the results of evaluations by row."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ depend on of the whole run is taken from the samples seen so far; where later on
 are discarded and made again from the stored run.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ pyarrow loads pandas, where it finds it, to ask of each list that becomes an arr
 numba loads SciPy, to multiply matrices.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder

@@ -4,8 +4,6 @@ A process pool of the standard library would import the caller's main module aga
 dashboard page, or a script without a guard. The scores of a batch travel as one Arrow table.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What the tool calls of a run amount to: measures, errors, invented values, pass^k; their cohorts."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -5,8 +5,6 @@ A call is {name, arguments}, with `args`, `kwargs`, `input` or `parameters` for 
 {type: "tool_use", name, input}; BFCL's {name: {argument: [accepted values]}}; or a plain name.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

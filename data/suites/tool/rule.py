@@ -1,7 +1,5 @@
 """Decide a check of tool calls, and tell which values of the arguments nothing that was read holds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

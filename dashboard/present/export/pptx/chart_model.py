@@ -1,7 +1,5 @@
 """From the specification of a chart to what PowerPoint holds: categories or coordinates, ranges, formats."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Charts on a slide whose data can be edited in PowerPoint."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A report as slides: charts and tables that stay editable, cases with their whole text in the notes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

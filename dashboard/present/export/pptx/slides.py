@@ -1,7 +1,5 @@
 """A deck of 16:9 slides with title, text boxes, small print and speaker notes."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence

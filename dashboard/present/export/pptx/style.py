@@ -1,7 +1,5 @@
 """What texts and colours on a slide have in common: fonts, colours, and how much room a text takes."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache

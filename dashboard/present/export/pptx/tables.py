@@ -1,7 +1,5 @@
 """Tables on slides, split over as many as they need, so that every text fits; heatmaps in colours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
