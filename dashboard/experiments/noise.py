@@ -135,11 +135,8 @@ def _curve(effect: NoiseEffect, title: str) -> Part:
         }
         for pair in effect.pairs
     )
-    test = (
-        f"{effect.test.method}, p {p_value(effect.test.p)}"
-        if effect.test.n_varying
-        else "no answer varies with it"
-    )
+    tested = f"{effect.test.method}, p {p_value(effect.test.p)}"
+    test = tested if effect.test.n_varying else "no answer varies with it"
     return Part(
         "Quality by the share of noise",
         noise_curve(effect, title),

@@ -140,11 +140,8 @@ def _chunking_headline(
         others = count(len(measured) - 1, "other configuration")
         detail = f"{chosen}. A paired test cannot separate it from the {others}"
         return Headline("cannot tell", "No chunking stands out", detail, doubt)
-    statement = (
-        f"{_name(best)} has the best {metric}; {count(len(same), 'other')} tied with it"
-        if pick is best
-        else f"{_name(pick)} is tied with {_name(best)}, and cheaper"
-    )
+    tied = f"{_name(best)} has the best {metric}; {count(len(same), 'other')} tied with it"
+    statement = tied if pick is best else f"{_name(pick)} is tied with {_name(best)}, and cheaper"
     if len(statement) > LONGEST_STATEMENT:
         statement = (
             f"{_name(best)} has the best {metric}" if pick is best else f"{_name(pick)} is tied with the best"
@@ -234,11 +231,8 @@ def _losing_sizes(ranking: GridRanking) -> tuple[list[int], list[int]]:
 def _losing_statement(losing: Sequence[int], others: Sequence[int], metric: str, unit: str) -> str:
     """Return that chunks of some sizes do worse, with the others where that fits."""
     thing = unit.removesuffix("s") or "unit"
-    sizes = (
-        " and ".join(f"{size:,}" for size in losing)
-        if len(losing) < 3
-        else f"{losing[0]:,} to {losing[-1]:,}"
-    )
+    few = " and ".join(f"{size:,}" for size in losing)
+    sizes = few if len(losing) < 3 else f"{losing[0]:,} to {losing[-1]:,}"
     does = "recall less" if "recall" in metric else "score worse"
     statement = f"{sizes}-{thing} chunks {does}" if unit else f"Chunks of size {sizes} {does}"
     if len(others) == 1:

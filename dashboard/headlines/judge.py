@@ -100,11 +100,9 @@ def _doubt(agreement: MetricAgreement, rate: Agreement) -> str:
 def rank_correlation(agreement: MetricAgreement) -> tuple[float, float, float] | None:
     """Return Spearman's correlation with its interval, or None where it is undefined."""
     correlation = next((each for each in agreement.statistics if each.name == "spearman"), None)
-    return (
-        None
-        if correlation is None or not isfinite(correlation.value)
-        else (correlation.value, correlation.low, correlation.high)
-    )
+    if correlation is None or not isfinite(correlation.value):
+        return None
+    return correlation.value, correlation.low, correlation.high
 
 
 def _beyond_chance(agreement: MetricAgreement) -> bool:

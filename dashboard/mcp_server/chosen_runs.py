@@ -292,11 +292,9 @@ class RunTools(Tools):
             }
         taken = len(json_text(answer).encode()) + 400
         answer |= page_of("runs", "run", entries, first, len(runs), taken)
-        answer["next"] = (
-            'triage(run="...") says whether a run may ship and what to fix first'
-            if runs
-            else "ragtriage import FILE --project NAME, in a shell, loads a run"
-        )
+        first_import = "ragtriage import FILE --project NAME, in a shell, loads a run"
+        triage = 'triage(run="...") says whether a run may ship and what to fix first'
+        answer["next"] = triage if runs else first_import
         return answer
 
     def _entries(self, runs: list[Run], names: dict[str, str]) -> list[dict[str, Any]]:

@@ -123,11 +123,8 @@ def _at(quotes: Any, place: str) -> Any:
             value = value[at]
             continue
         # a key may hold a point: the longest that fits is meant
-        keys = (
-            [key for key in value if re.match(rf"{re.escape(key)}(?:\.|(?=\[)|$)", rest)]
-            if isinstance(value, Mapping)
-            else []
-        )
+        names = value if isinstance(value, Mapping) else ()
+        keys = [key for key in names if re.match(rf"{re.escape(key)}(?:\.|(?=\[)|$)", rest)]
         if not keys:
             break
         key = max(keys, key=len)

@@ -39,11 +39,8 @@ def _filter_statement(findings: FilterFindings) -> str:
     if nothing := empty.get("right empty", 0) + invented:
         sentences.append(f"{invented:,} of {count(nothing, 'empty result')} were answered with an item.")
     if something := missed + empty.get("not empty", 0):
-        reported = (
-            f"{missed:,} of {count(something, 'non-empty result')} were"
-            if missed
-            else "No non-empty result was"
-        )
+        some = f"{missed:,} of {count(something, 'non-empty result')} were"
+        reported = some if missed else "No non-empty result was"
         sentences.append(f"{reported} reported as empty.")
     return " ".join(sentences)
 

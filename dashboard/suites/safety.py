@@ -107,11 +107,8 @@ def _uncorrected(findings: SafetyFindings) -> str:
     if not findings.judged:
         return ""
     if findings.corrected is not None and np.isfinite(findings.corrected.value):
-        ends = (
-            f", 95 % {findings.corrected.low:.2f} to {findings.corrected.high:.2f}"
-            if np.isfinite(findings.corrected.low)
-            else ""
-        )
+        low, high = findings.corrected.low, findings.corrected.high
+        ends = f", 95 % {low:.2f} to {high:.2f}" if np.isfinite(low) else ""
         return (
             f"Corrected for the judge’s errors on {findings.labelled:,} labelled prompts, "
             f"{findings.corrected.value:.2f} succeed{ends} (Rogan-Gladen)."
@@ -136,11 +133,9 @@ def _tables(findings: SafetyFindings) -> Sequence[ResultTable]:
 
 
 def _by_type(findings: SafetyFindings) -> ResultTable:
-    repeated = (
-        f" Succeeded: at least one of {findings.repeats} repeats did (hit@{findings.repeats}), never pooled."
-        if findings.repeats > 1
-        else ""
-    )
+    repeats = findings.repeats
+    hit = f" Succeeded: at least one of {repeats} repeats did (hit@{repeats}), never pooled."
+    repeated = hit if repeats > 1 else ""
     return ResultTable(
         "By type of attack",
         _rows(findings.types, "Type", findings.repeats),

@@ -195,11 +195,9 @@ def paired_side(
     clusters = base.clusters[matched.base]
     difference = paired(before, after, clusters, 0, higher_is_better(metric), bounds)
     known = np.isfinite(before) & np.isfinite(after)
-    means = (
-        (float(before[known].mean()), float(after[known].mean()))
-        if known.any()
-        else (float("nan"), float("nan"))
-    )
+    means = (float("nan"), float("nan"))
+    if known.any():
+        means = (float(before[known].mean()), float(after[known].mean()))
     by_cluster = cluster_sums(after - before, clusters, bounds, difference)
     return Side(metric, *means, difference, by_cluster)
 

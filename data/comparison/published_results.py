@@ -251,11 +251,9 @@ def _interpret(name: str, summary: MetricSummary, scale: BandScale | None, doubt
     metric, title = declared(name), title_of(name)
     title = title if title[1:2].isupper() else title[:1].upper() + title[1:]
     if metric is None:
-        value = (
-            "was not measured"
-            if summary.mean is None
-            else f"is {summary.mean:.2f} over {summary.n_scored:,} questions"
-        )
+        value = "was not measured"
+        if summary.mean is not None:
+            value = f"is {summary.mean:.2f} over {summary.n_scored:,} questions"
         meaning = "A score of the imported file without a declared direction: neither better nor worse."
         return Interpretation(None, False, f"{title} {value}.", meaning)
     if doubted:

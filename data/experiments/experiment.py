@@ -296,11 +296,9 @@ def _plain(experiment: Experiment) -> Experiment:
     """
     json.dumps([experiment.parameters, [arm.levels for arm in experiment.arms]], allow_nan=False)
     begun = experiment.created_at
-    return (
-        replace(experiment, created_at=begun.astimezone(UTC).replace(tzinfo=None))
-        if begun.tzinfo
-        else experiment
-    )
+    if not begun.tzinfo:
+        return experiment
+    return replace(experiment, created_at=begun.astimezone(UTC).replace(tzinfo=None))
 
 
 def find_experiment(workspace: Workspace, wanted: str) -> Experiment:

@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -308,11 +308,7 @@ def written_names(metrics: Sequence[str]) -> dict[str, str]:
     for metric in ordered(metrics):
         name = written_name(metric)
         numbered = (f"{name} ({number})" for number in count(2))
-        names[metric] = (
-            name
-            if safe_cell(name) not in taken
-            else next(other for other in numbered if safe_cell(other) not in taken)
-        )
+        names[metric] = next(each for each in chain([name], numbered) if safe_cell(each) not in taken)
         taken.add(str(safe_cell(names[metric])))
     return names
 

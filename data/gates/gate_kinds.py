@@ -142,11 +142,7 @@ def check_names(gates: Sequence[Gate], runs: Sequence[ScoredRun], source: str) -
             _check_drop(gate, source)
         if gate.kind not in ("mean", "percentile", "regression") or gate.metric in known:
             continue
-        near = (
-            []
-            if declared(gate.metric)
-            else get_close_matches(gate.metric, sorted(known), n=1, cutoff=MISSPELT)
-        )
+        near = get_close_matches(gate.metric, () if declared(gate.metric) else sorted(known), 1, MISSPELT)
         if near:
             raise DataError(
                 f"{source}: no metric {gate.metric!r}; accepted: {near[0]}, or another that a run has"

@@ -276,11 +276,9 @@ def publish(
     """Store a judge result, merged with the same judge's earlier one of the run, and make it current."""
     listed = [item for item in judge_results_of(ledger, result.run_id) if item.kind == result.kind]
     same_judge = next((item for item in listed if item.judge == result.judge), None)
-    earlier = (
-        {}
-        if same_judge is None
-        else read_task_results(judge_result_path(workspace, result.run_id, same_judge.digest))
-    )
+    earlier = {}
+    if same_judge is not None:
+        earlier = read_task_results(judge_result_path(workspace, result.run_id, same_judge.digest))
     table = _table({**earlier, **outcomes})
     content = hashlib.sha256(result.judge.encode())
     for name in _SCHEMA.names:

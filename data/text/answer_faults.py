@@ -266,8 +266,6 @@ def names_a_source(answer: str) -> bool:
 
 def _searched(text: str | None) -> str:
     searched = text or ""
-    return (
-        searched
-        if len(searched) <= 2 * MOST_OF_A_PROMPT
-        else f"{searched[:MOST_OF_A_PROMPT]}\n{searched[-MOST_OF_A_PROMPT:]}"
-    )
+    if len(searched) <= 2 * MOST_OF_A_PROMPT:
+        return searched
+    return f"{searched[:MOST_OF_A_PROMPT]}\n{searched[-MOST_OF_A_PROMPT:]}"

@@ -171,13 +171,7 @@ def _all_in(text: str) -> Iterator[Secret]:
 def _masked(kind: str, found: str, code: str) -> str:
     if kind == "private key":
         return "-----BEGIN … PRIVATE KEY-----"
-    issuer = (
-        ""
-        if kind.startswith("password")
-        else found[:4]
-        if kind in _KEYS
-        else code[:2]
-        if kind == "IBAN"
-        else ""
-    )
+    issuer = code[:2] if kind == "IBAN" else ""
+    if kind in _KEYS and not kind.startswith("password"):
+        issuer = found[:4]
     return f"{issuer}…{code[-2:]}"

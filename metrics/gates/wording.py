@@ -222,11 +222,9 @@ def _mean(result: GateResult, mean: float) -> str:
     name = f"Share passed of {subject_of(gate).lower()}" if gate.kind == "checks" else subject_of(gate)
     if gate.every and result.verdict != "INCONCLUSIVE":
         side = "at most" if gate.at_most else "at least"
-        conclusion = (
-            f"every value meets the threshold{_still_possible(result)}"
-            if result.verdict == "PASS"
-            else f"not every value is {side} {gate.threshold:.{digits}f}"
-        )
+        conclusion = f"not every value is {side} {gate.threshold:.{digits}f}"
+        if result.verdict == "PASS":
+            conclusion = f"every value meets the threshold{_still_possible(result)}"
         return f"{name}: {number}; {conclusion}."
     threshold = f"{gate.threshold:.{digits}f}"
     side, other = ("at most", "above") if gate.at_most else ("at least", "below")

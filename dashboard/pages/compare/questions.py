@@ -189,11 +189,8 @@ def _pair(compared: Compared, matrix: QuestionMatrix, position: int, column: int
         row = int(matrix.rows[position, at])
         samples.append(shown_case(read_case(compared.view.scored(run), row)) if row >= 0 else None)
     values = matrix.values[position]
-    texts = (
-        _marks(values[None])[0]
-        if _is_marked(matrix, compared.metric)
-        else [number(value) for value in values]
-    )
+    marked = _is_marked(matrix, compared.metric)
+    texts = _marks(values[None])[0] if marked else [number(value) for value in values]
     sides = [
         ComparedSide(compared.names[run.run_id], texts[at] or NOT_MEASURED, sample)
         for run, at, sample in zip(runs, (0, column), samples, strict=True)

@@ -181,11 +181,8 @@ def _gap_facts(view: View, gap: OracleGap, oracle: Run, closed_book: Run | None)
     names = ("this run", "gold documents", "no documents")
     sources = {name: ", ".join(of_run) for name, of_run in zip(names, gap.sources, strict=True) if of_run}
     same_source = len(set(sources.values())) == 1
-    sources_text = (
-        next(iter(sources.values()))
-        if same_source
-        else "; ".join(f"{name} {source}" for name, source in sources.items())
-    )
+    of_each = "; ".join(f"{name} {source}" for name, source in sources.items())
+    sources_text = next(iter(sources.values())) if same_source else of_each
     interval_methods = dict.fromkeys(METHODS.get(estimate.method, estimate.method) for estimate in gap.gaps)
     return [
         f"n = {count(gap.gaps[0].n, 'question')}"

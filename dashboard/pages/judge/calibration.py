@@ -336,11 +336,8 @@ def judged_cases(view: View) -> int:
     """Count the cases with a judged score."""
     scored = view.scored(view.run)
     judged = _judged(scored)
-    return (
-        int(np.isfinite(np.array([scored.values(name) for name in judged])).any(axis=0).sum())
-        if judged
-        else 0
-    )
+    values = np.array([scored.values(name) for name in judged])
+    return int(np.isfinite(values).any(axis=0).sum()) if judged else 0
 
 
 def _judged(scored: ScoredRun) -> list[str]:

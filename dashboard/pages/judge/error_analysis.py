@@ -184,11 +184,8 @@ def _gather(view: View, chosen: Sequence[Label]) -> str:
     label = st.session_state["gather_label"] or ""
     labelled = gather(view.store.ledger, view.project, chosen, label, current_user())
     st.session_state["gather_label"] = None
-    left = (
-        f"; {count(len(chosen) - labelled, 'note')} had changed in the meantime"
-        if labelled < len(chosen)
-        else ""
-    )
+    changed = count(len(chosen) - labelled, "note")
+    left = f"; {changed} had changed in the meantime" if labelled < len(chosen) else ""
     return f"{count(labelled, 'note')} labelled **{markdown_text(label)}**{left}."
 
 

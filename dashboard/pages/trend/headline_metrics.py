@@ -80,11 +80,8 @@ def since_release(view: View, trend: Trend, compared: NewestComparison | None) -
 
 def small_metrics(metrics: Sequence[str], chosen: str, compared: NewestComparison | None) -> list[str]:
     """Return the metrics that are drawn small: those that changed first, without the one drawn large."""
-    moved = (
-        []
-        if compared is None
-        else [row.metric for row in compared.comparison.differences if row.verdict in STATES]
-    )
+    differences = () if compared is None else compared.comparison.differences
+    moved = [row.metric for row in differences if row.verdict in STATES]
     others = [name for name in metrics if name != chosen]
     return [*(name for name in others if name in moved), *(name for name in others if name not in moved)][
         :MOST_SMALL

@@ -96,13 +96,9 @@ def _with_result(call: ToolCall, entry: Mapping[str, Any]) -> MadeCall:
     key = next((key for key in RESULTS if key in entry), None)
     result = entry[key] if key is not None else None
     error = entry.get("error")
-    text = (
-        result
-        if isinstance(result, str)
-        else ""
-        if result is None
-        else json.dumps(result, ensure_ascii=False)
-    )
+    text = "" if result is None else result
+    if not isinstance(text, str):
+        text = json.dumps(text, ensure_ascii=False)
     length = entry.get("result_chars")
     is_cut = isinstance(length, int) and length > len(text)
     failed = entry.get("result_error", entry.get("is_error"))

@@ -165,11 +165,9 @@ def _writing(
     if tagged is not None:
         return frozenset(filter(None, (name.strip() for name in str(tagged).split(","))))
     declared = [schema for schema in schemas.values() if schema.writes is not None]
-    return (
-        frozenset(schema.name for schema in schemas.values() if schema.writes is not False)
-        if declared
-        else None
-    )
+    if not declared:
+        return None
+    return frozenset(schema.name for schema in schemas.values() if schema.writes is not False)
 
 
 def _held_against_schemas(actual_calls: Sequence[MadeCall], schemas: Mapping[str, ToolSchema]) -> Detail:

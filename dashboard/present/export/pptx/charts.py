@@ -109,11 +109,8 @@ def _labels(drawn: Any, series: Series, form: str, stacked: bool) -> None:
     if form in ("bar", "column"):
         position = XL_LABEL_POSITION.CENTER if inside else XL_LABEL_POSITION.OUTSIDE_END
     else:
-        position = (
-            _CARRIERS.get(series.name, XL_LABEL_POSITION.ABOVE)
-            if not series.symbol
-            else XL_LABEL_POSITION.ABOVE
-        )
+        of_carrier = _CARRIERS.get(series.name, XL_LABEL_POSITION.ABOVE)
+        position = XL_LABEL_POSITION.ABOVE if series.symbol else of_carrier
     for at, text in enumerate(map(one_line, series.text)):
         if text:
             label = drawn.points[at].data_label
@@ -212,9 +209,8 @@ def add_chart(slide: Slide, model: EditableChart, box: Box, alt: str) -> Chart:
             # add the intervals of a series along its values as error bars, each point its own
             lengths = error_lengths(series, series.y) if series.low else []
             if any(below or above for below, above in lengths):
-                direction = (
-                    "" if model.form in ("bar", "column") else '<c:errDir val="y"/>'
-                )  # bars have but one direction
+                # bars have but one direction
+                direction = "" if model.form in ("bar", "column") else '<c:errDir val="y"/>'
                 first_data = next(child for child in part._element if child.tag in _DATA)
                 first_data.addprevious(parse_xml(_error_bars(direction, lengths)))
     for value in chart._chartSpace.xpath('.//c:pt[c:v="None"]'):
