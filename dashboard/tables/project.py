@@ -11,7 +11,7 @@ from ragtriage.data.diagnosis.run_checks import means_of
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.data.store.question_sets import QuestionSet
 from ragtriage.data.store.workspace import Run, flat_settings, setting_text
-from ragtriage.data.strategy.holdings import HELD
+from ragtriage.data.strategy.holdings import HELD, SampleSize
 from ragtriage.data.strategy.plan import Plan
 from ragtriage.metrics.metric_registry import imported_declarations, title_of
 from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number
@@ -176,7 +176,17 @@ def size_text(plan: Plan) -> str:
         f"Detecting a difference of {plan.use_case.difference:g} in {title} takes "
         f"{count(plan.n_questions, 'question')} (power 0.8, "
         f"two-sided 0.05; standard deviation of a question's difference {size.deviation:.2f}, from {of})."
+        f"{shown_text(size, size.n_behind, ' ')}"
     )
+
+
+def shown_text(size: SampleSize, questions: int, before: str = "") -> str:
+    """Return the smallest change that so many questions show; "" where that is not known."""
+    smallest = size.smallest(questions)
+    if smallest is None:
+        return ""
+    verb = "shows" if questions == 1 else "show"
+    return f"{before}{count(questions, 'question')} {verb} a change of {100 * smallest:.0f} points."
 
 
 def held_text(plan: Plan) -> str:

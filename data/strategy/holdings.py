@@ -20,7 +20,7 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Source
 from ragtriage.metrics.statistics.intervals import question_means
-from ragtriage.metrics.statistics.power import questions_for_change, questions_for_difference
+from ragtriage.metrics.statistics.power import questions_for_change, questions_for_difference, smallest_change
 
 TRACERS = ("langfuse", "langsmith", "opentelemetry", "phoenix", "opik", "mlflow", "weave", "trulens")
 HELD: Mapping[str, str] = {  # field of Holdings -> what it is
@@ -158,6 +158,13 @@ class SampleSize:
         if self.metric == GOOD_SHARE and self.basis == "paired" and difference <= differing:
             return questions_for_change(difference, differing, POWER)
         return questions_for_difference(self.deviation, difference, POWER)
+
+    def smallest(self, questions: int) -> float | None:
+        """Return the smallest change of the pass rate that so many questions show; None if not known."""
+        if self.metric != GOOD_SHARE or self.basis != "paired":
+            return None
+        change = smallest_change(questions, self.deviation**2, POWER)
+        return change if np.isfinite(change) else None
 
 
 def sample_size(

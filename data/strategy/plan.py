@@ -145,12 +145,7 @@ def plan_of(store: RunStore, project: str, use_case: str, diagnosed: Callable[[R
         raise DataError(f"use case {use_case[:40]!r}; accepted: {', '.join(USE_CASES)}")
     case = USE_CASES[use_case]
     runs = [run for run in store.runs(project) if not run.means and not run.config.get("generated_from")]
-    # attack prompts and changed contexts are not a version of the system
-    own = [
-        run
-        for run in runs
-        if run.origin.get("format") not in TRIALS or run.config.get("experiment_kind") == "arms"
-    ] or runs
+    own = [run for run in runs if is_version(run)] or runs
     newest = _newest_measured(own, diagnosed)
     recent = [diagnosed(run) for run in runs[::-1][:MOST_RUNS]]
     held = holdings_of(store, project, newest, runs, recent)
@@ -160,6 +155,13 @@ def plan_of(store: RunStore, project: str, use_case: str, diagnosed: Callable[[R
     metrics = tuple(PlannedMetric(name, why, _measured(newest, name)) for name, why in case.metrics)
     steps = _Steps(case, held, own, needed, labels, size).in_order()
     return Plan(case, held, size, needed, labels, metrics, tuple(steps))
+
+
+def is_version(run: Run) -> bool:
+    """Return whether a run is a version of the system: no attack, changed context or search for chunks."""
+    if run.config.get("grid"):
+        return False
+    return run.origin.get("format") not in TRIALS or run.config.get("experiment_kind") == "arms"
 
 
 def _newest_measured(runs: Sequence[Run], diagnosed: Callable[[Run], Diagnosis]) -> Diagnosis | None:

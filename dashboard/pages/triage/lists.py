@@ -22,7 +22,9 @@ from ragtriage.dashboard.present.page_html.blocks import (
     section_title,
 )
 from ragtriage.dashboard.shell.components import current_theme, metric_title
+from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, go_to_page, open_cases
+from ragtriage.dashboard.tables.project import shown_text
 from ragtriage.dashboard.wording.comparisons import (
     OUTCOME_MARKS,
     correction_text,
@@ -39,6 +41,8 @@ from ragtriage.data.comparison.guardrails import GUARDRAILS, WRONG_REFUSALS
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.gates.next_steps import NextStep, next_steps
 from ragtriage.data.gates.report import GateReport
+from ragtriage.data.strategy.holdings import sample_size
+from ragtriage.data.strategy.plan import is_version
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
 from ragtriage.metrics.gates.gates import SHARES, GateResult, allowed_loss
@@ -253,6 +257,24 @@ def gate_value(result: GateResult) -> str:
 def _ends(metric: str) -> tuple[float, float]:
     low, high = bounds_of(metric)
     return (low, high) if high - low < 1000 else (0.0, 1.0)
+
+
+def question_link(view: View) -> None:
+    """Say what change the questions of the run can show, with a link to what is in them."""
+    versions = tuple(view.usual_diagnosis(run) for run in view.sampled if is_version(run))
+    text = _shown(versions, view.run.n_questions)
+    if text:
+        st.page_link(
+            "datasets/datasets.py", label=f":small[{text}]", icon=":material/quiz:",
+            help="Datasets: which questions tell versions apart, which pages have none, who has read them",
+        )  # fmt: skip
+
+
+@kept
+def _shown(versions: tuple[Diagnosis, ...], questions: int) -> str:
+    by_run = {each.scored.run.run_id: each for each in versions}
+    size = sample_size([each.scored.run for each in versions], lambda run: by_run[run.run_id])
+    return shown_text(size, questions).rstrip(".")
 
 
 def change_list(view: View, comparison: Comparison | None, report: GateReport | None, base_name: str) -> None:

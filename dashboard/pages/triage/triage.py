@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ragtriage.dashboard.headlines.triage import gates_unreadable, report_headline
-from ragtriage.dashboard.pages.triage.lists import change_list, fix_list, gate_list
+from ragtriage.dashboard.pages.triage.lists import change_list, fix_list, gate_list, question_link
 from ragtriage.dashboard.pages.triage.overview import pipeline_section, triage_tiles
 from ragtriage.dashboard.pages.triage.run_tabs import (
     compared_with_baseline,
@@ -51,6 +51,7 @@ with lists.container(gap=None):
     gate_list(view, report)
 with lists.container(gap="xsmall"):
     change_list(view, comparison, report, base_name)
+    question_link(view)
 
 TABS = {
     "gates": ("All gates", lambda: gate_section(view, found)),
