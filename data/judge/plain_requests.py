@@ -52,7 +52,7 @@ class AskedRequests:
     calls: tuple[ModelCall | None, ...]  # of each request, in their order; None where it was not asked
     cost_usd: float  # of all these calls, those of the ledger included
     stopped: str  # why not everything was asked; "" where it was
-    out_of_budget: bool = False  # whether the budget is why
+    too_dear: float | None = None  # the most that the call can cost which the budget did not allow, in USD
 
 
 def plan_requests(ledger: Ledger, settings: ClientSettings, requests: Sequence[Request]) -> RequestPlan:
@@ -113,7 +113,7 @@ def ask_requests(
     left = None if budget_usd is None else max(budget_usd - _cost(kept), 0.0)
     spec, progress = JobSpec([], budget_usd=left), Progress(len(requests))
 
-    async def work(cache: CallCache) -> tuple[list[ModelCall | None], str, bool]:
+    async def work(cache: CallCache) -> tuple[list[ModelCall | None], str, float | None]:
         async with Claude(settings, stopped) as claude:
             calls = CachedCalls(claude, cache, spec, progress)
             if batch:
@@ -121,7 +121,7 @@ def ask_requests(
                 if watch is not None:
                     watch(progress)
                 answers = kept_calls(ledger, settings, requests)
-                return answers, _ending(calls, answers), calls.too_dear is not None
+                return answers, _ending(calls, answers), calls.too_dear
 
             async def ask(request: Request) -> ModelCall | None:
                 call = None if stopped() else await calls.answer(request)
@@ -131,14 +131,14 @@ def ask_requests(
                 return call
 
             answers = list(await asyncio.gather(*(ask(request) for request in requests)))
-            return answers, _ending(calls, answers), calls.too_dear is not None
+            return answers, _ending(calls, answers), calls.too_dear
 
-    def ask_all() -> tuple[list[ModelCall | None], str, bool]:
+    def ask_all() -> tuple[list[ModelCall | None], str, float | None]:
         with CallCache.open(ledger) as cache:
             return asyncio.run(work(cache))
 
-    answers, reason, out_of_budget = _in_free_thread(ask_all)
-    return AskedRequests(tuple(answers), _cost(answers), reason, out_of_budget)
+    answers, reason, too_dear = _in_free_thread(ask_all)
+    return AskedRequests(tuple(answers), _cost(answers), reason, too_dear)
 
 
 async def _ask_in_batch(

@@ -151,7 +151,8 @@ def _make(workspace: str | None, paths: tuple[str, ...], given: Mapping[str, Any
     print_answer(_answer(result) if as_json else _result_text(result))
     if result.message and not as_json:
         click.echo(f"Stopped: {plain(result.message)}. {_goes_on(result)}", err=True)
-    return STOPPED if asked_to_stop else 2 if result.message and not result.made.out_of_budget else 0
+    failed = result.message and not (result.made.out_of_budget and any(result.made.facts["got"].values()))
+    return STOPPED if asked_to_stop else 2 if failed else 0
 
 
 def _goes_on(result: MakeResult) -> str:

@@ -11,7 +11,7 @@ from ragtriage.data.chunking.chunkers import count_tokens
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.dataset import Batch, Dataset
 from ragtriage.data.datasets.item import Item
-from ragtriage.data.datasets.making.make import Made, MakeOptions, Making, making_key
+from ragtriage.data.datasets.making.make import Made, MakeOptions, Making, making_key, writing_requests
 from ragtriage.data.datasets.making.quotas import WritingPlan
 from ragtriage.data.datasets.making.requests import (
     ALONE_AT_ONCE,
@@ -19,7 +19,6 @@ from ragtriage.data.datasets.making.requests import (
     MOST_EXAMPLES,
     READ_TOKENS,
     MakingPrompts,
-    write_request,
 )
 from ragtriage.data.datasets.making.verdicts import N_OTHERS
 from ragtriage.data.datasets.making.waves import Waves
@@ -87,7 +86,7 @@ def plan_making(
             f"corpus {windows.corpus.name}: has no passage of 20 words or more; accepted: documents with text"
         )
     writings = plan.writings(plan.slots)
-    requests = [write_request(prompts.write, each, (), options.examples) for each in writings]
+    requests = writing_requests(windows, writings, options, prompts)
     written = plan_requests(Ledger(workspace.ledger_path), settings, requests)
     candidates = sum(writing.wanted for writing in writings)
     alone = math.ceil(candidates * PASS_FREE / ALONE_AT_ONCE)

@@ -10,7 +10,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, cast
 
 from ragtriage.data.chunking.corpus import Corpus
@@ -32,7 +31,7 @@ from ragtriage.data.datasets.making.verdicts import KNOWN, alone_verdict, read_v
 from ragtriage.data.datasets.making.waves import Waves
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.errors import DataError
-from ragtriage.data.judge.requests import ModelCall
+from ragtriage.data.judge.requests import ModelCall, Request
 from ragtriage.data.text.language import language_name
 
 USUAL_MIX: Mapping[str, float] = {"single": 50, "multi-hop": 20, "unanswerable": 15, "adversarial": 15}
@@ -149,18 +148,7 @@ class Making:
 
     def _write(self, writings: Sequence[Writing]) -> list[Item]:
         """Let questions be written, and return those that pass the free filters."""
-        outlines = self._outlines
-        language = language_name(self.options.language) if self.options.language else ""
-        requests = [
-            write_request(
-                self.prompts.write,
-                writing,
-                outlines[writing.passages[0].doc_id] if writing.kind == "unanswerable" else (),
-                self.options.examples,
-                language,
-            )
-            for writing in writings
-        ]
+        requests = writing_requests(self.windows, writings, self.options, self.prompts)
         calls = self.waves.ask("write", requests)
         passed = []
         for writing, request, call in zip(writings, requests, calls, strict=True):
@@ -178,14 +166,6 @@ class Making:
                 else:
                     passed.append(item)
         return passed
-
-    @cached_property
-    def _outlines(self) -> dict[str, list[str]]:
-        outlines = defaultdict[str, list[str]](list)
-        for passage in self.windows.passages:
-            if passage.headings and passage.headings[-1] not in outlines[passage.doc_id]:
-                outlines[passage.doc_id].append(passage.headings[-1])
-        return outlines
 
     @property
     def _origin(self) -> dict[str, Any]:
@@ -329,6 +309,27 @@ class Making:
             "filter_examples": dict(examples),
             **self.waves.facts(),
         }
+
+
+def writing_requests(
+    windows: CorpusWindows, writings: Sequence[Writing], options: MakeOptions, prompts: MakingPrompts
+) -> list[Request]:
+    """Return the requests to write; what the documents do not say is asked with their headings in view."""
+    outlines = defaultdict[str, list[str]](list)
+    for passage in windows.passages:
+        if passage.headings and passage.headings[-1] not in outlines[passage.doc_id]:
+            outlines[passage.doc_id].append(passage.headings[-1])
+    language = language_name(options.language) if options.language else ""
+    return [
+        write_request(
+            prompts.write,
+            writing,
+            outlines[writing.passages[0].doc_id] if writing.kind == "unanswerable" else (),
+            options.examples,
+            language,
+        )
+        for writing in writings
+    ]
 
 
 def making_key(corpus: Corpus, options: MakeOptions, prompts: MakingPrompts, judge: str) -> str:

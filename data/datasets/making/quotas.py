@@ -135,17 +135,30 @@ class WritingPlan:
     def _next(self, kind: str, doc_id: str) -> tuple[int, ...] | None:
         """Return the least used passages of a kind, of the document if it has any left."""
         pairs = kind in TWO_PASSAGES
-        source: Sequence[tuple[int, ...]] = self.pairs if pairs else [(at,) for at in self._shuffled]
-        free = [places for places in source if (kind, places) not in self._taken]
-        free.sort(key=lambda places: self._order(places, doc_id))
-        if kind == "adversarial":
-            return next((places for places in free if self.similar(places[0])), None)
-        return free[0] if free else None
+        everywhere = self.pairs if pairs else [(at,) for at in self._shuffled]
+        for source in (self._of_document[pairs].get(doc_id, ()), everywhere):
+            free = [places for places in source if (kind, places) not in self._taken]
+            free.sort(key=self._use)
+            if kind == "adversarial":
+                free = [next((places for places in free if self.similar(places[0])), ())]
+            if free and free[0]:
+                return free[0]
+        return None
 
-    def _order(self, places: tuple[int, ...], doc_id: str) -> tuple[bool, int, int]:
-        own = any(self._passages[at].doc_id == doc_id for at in places)
-        sections = sum(self._sections[self._section(at)] for at in places)
-        return not own, sum(self._used[at] for at in places), sections
+    @cached_property
+    def _of_document(self) -> dict[bool, dict[str, list[tuple[int, ...]]]]:
+        """The passages of each document, and the pairs that have one of them."""
+        found = {pairs: defaultdict[str, list[tuple[int, ...]]](list) for pairs in (True, False)}
+        for pair in self.pairs:
+            for doc_id in dict.fromkeys(self._passages[at].doc_id for at in pair):
+                found[True][doc_id].append(pair)
+        for at in self._shuffled:
+            found[False][self._passages[at].doc_id].append((at,))
+        return {pairs: dict(places) for pairs, places in found.items()}
+
+    def _use(self, places: tuple[int, ...]) -> tuple[int, int]:
+        """Return how often passages were written from, and their sections."""
+        return sum(self._used[at] for at in places), sum(self._sections[self._section(at)] for at in places)
 
     def _section(self, at: int) -> tuple[str, ...]:
         passage = self._passages[at]

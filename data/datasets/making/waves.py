@@ -49,7 +49,12 @@ class Waves:
                 self.calls[call.key] = call
                 self.stages[stage] += call.asked
         self.stopped = result.stopped
-        self.out_of_budget = bool(result.stopped) and result.out_of_budget
+        if result.too_dear is not None and self.budget_usd is not None:
+            self.out_of_budget = True
+            if self.calls:  # else the sentence on a budget that is too small for one call stands
+                rest = f"${self.budget_usd - self.cost_usd:.4f} of ${self.budget_usd:.4f} is left"
+                most = f"the next call can cost up to ${result.too_dear:.4f}"
+                self.stopped = f"the budget is spent: {rest}, and {most}"
         return list(result.calls)
 
     @property
