@@ -49,9 +49,11 @@ def items_chart(
         x=places, y=[len(names)] * len(places), base=-0.5, width=1, marker={"color": "rgba(0,0,0,0)"},
         customdata=[[question_ids[column]] for column in columns], hovertext=hover, hoverinfo="text",
     )  # fmt: skip
+    last = list(bounds)[-1:]
     for title, (start, end) in bounds.items():
+        at, anchor = ((start + end) / 2, "center") if [title] != last else (end + 0.6, "right")
         figure.add_annotation(
-            x=(start + end) / 2, y=1, yref="y domain", yanchor="bottom", text=title, showarrow=False,
+            x=at, y=1, yref="y domain", xanchor=anchor, yanchor="bottom", text=title, showarrow=False,
             font={"color": tokens.muted, "size": 12},
         )  # fmt: skip
     against = [(column, place) for column, place in zip(columns, places, strict=True)

@@ -6,6 +6,7 @@ import click
 
 from ragtriage.dashboard.cli.datasets import files, frozen, sources
 from ragtriage.dashboard.cli.datasets.make import make
+from ragtriage.dashboard.cli.datasets.review import review
 from ragtriage.dashboard.cli.options import JSON, WholeHelp
 from ragtriage.dashboard.cli.terminal import print_json, row_table
 from ragtriage.data.api import open_store
@@ -54,6 +55,6 @@ def _row(each: Dataset) -> dict[str, Cell]:
 for command in (
     make,
     *(sources.from_questions, frozen.freeze, frozen.check, frozen.split, frozen.leakage),
-    *(sources.add_kinds, files.export, files.card),
+    *(sources.add_kinds, files.export, files.card, review),
 ):
     dataset.add_command(command)

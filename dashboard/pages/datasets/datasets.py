@@ -38,7 +38,7 @@ if not every:
 with st.container(horizontal=True, vertical_alignment="center", gap="small", key="dataset_header"):
     chosen = choose(
         "Dataset", "dataset", list(every), lambda key: every[key].name, CLEAR,
-        label_visibility="collapsed", width=190,
+        label_visibility="collapsed", width=180,
     )  # fmt: skip
     dataset = every[chosen]
     version_picker(dataset)

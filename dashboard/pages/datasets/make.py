@@ -56,7 +56,7 @@ def make_button(opened: Opened | None) -> None:
     """Draw the button that opens the form in a dialog; nothing where the workspace is only read."""
     if not may_write():
         return
-    if st.button("Make questions", key="make_open", icon=":material/add:"):
+    if st.button("Make", key="make_open", icon=":material/add:", help="Make questions from the corpus"):
         open_make()
     if st.session_state.get(OPEN):
         st.dialog("Make questions", width="large", on_dismiss=_close)(make_form)(opened)

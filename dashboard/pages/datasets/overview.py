@@ -241,7 +241,7 @@ def _next_steps(found: Overview, may_make: bool) -> None:
     steps = _steps(found, may_make)
     if not steps:
         return
-    grid = st.grid(len(steps), min_column_width=210)
+    grid = st.grid(len(steps), min_column_width=165)
     for at, (title, note, word, chosen) in enumerate(steps, start=1):
         with (
             grid.container(border=True),
