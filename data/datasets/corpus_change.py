@@ -50,6 +50,11 @@ class CorpusChange:
             dict.fromkeys(each.question_id for each in self.spans if each.fate in ("changed", "gone"))
         )
 
+    @property
+    def gone(self) -> frozenset[str]:
+        """The questions of which a span is gone."""
+        return frozenset(each.question_id for each in self.spans if each.fate == "gone")
+
 
 def span_changes(items: Sequence[Item], old: Corpus, new: Corpus) -> CorpusChange:
     """Look for the gold of items in a new version of their corpus.
@@ -67,7 +72,7 @@ def span_changes(items: Sequence[Item], old: Corpus, new: Corpus) -> CorpusChang
 
 
 def moved_items(items: Sequence[Item], change: CorpusChange) -> list[Item]:
-    """Return the items whose spans stand elsewhere or read otherwise now, with the spans as they are now.
+    """Return the items whose spans stand elsewhere, read otherwise or are gone, with them as they are now.
 
     A span that is gone keeps its old place, which no longer holds its text: the check of the gold marks it.
     """
@@ -77,7 +82,7 @@ def moved_items(items: Sequence[Item], change: CorpusChange) -> list[Item]:
     moved = []
     for item in items:
         spans = tuple(each.now or each.span for each in by_item.get(item.question_id, ()))
-        if spans and spans != item.spans:
+        if spans and (spans != item.spans or item.question_id in change.gone):
             moved.append(replace(item, spans=spans))
     return moved
 
@@ -106,7 +111,7 @@ def _followed(span: GoldSpan, old: Corpus, new: Corpus) -> tuple[GoldSpan, Fate,
     now = replace(span, start=place[0], end=place[1], quote=document.text[place[0] : place[1]])
     # only line breaks and spaces differ: a reader would call it the same text elsewhere
     same = folded(now.quote) == folded(span.quote)
-    return (span, "moved", replace(now, quote=span.quote), 1.0) if same else (span, "changed", now, kept)
+    return (span, "moved", now, 1.0) if same else (span, "changed", now, kept)
 
 
 def _expected(span: GoldSpan, old: str, new: str) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.store.question_sets import Question
+from ragtriage.data.text.tokens import folded
 
 # kind -> what a question of it asks; `real` is a question that a user asked
 KINDS: Mapping[str, str] = {
@@ -85,9 +86,9 @@ class Item:
 
     @property
     def content_hash(self) -> str:
-        """Hash over what a reader decides on; where the gold stands in its document does not count."""
+        """Hash over what a reader decides on; where the gold stands, and how it is set, does not count."""
         gold = sorted(
-            (span.doc_id, span.hop, span.quote or f"{span.start}-{span.end}") for span in self.spans
+            (span.hop, folded(span.quote) or f"{span.doc_id} {span.start}-{span.end}") for span in self.spans
         )
         content = (self.question, self.answer, self.answerable, self.history, gold)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]

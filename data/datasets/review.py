@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ragtriage.data.chunking.corpus import Corpus
+from ragtriage.data.datasets.corpus_change import CorpusChange, moved_items, span_changes
 from ragtriage.data.datasets.dataset import Batch, Dataset
 from ragtriage.data.datasets.item import GoldSpan, Item
 from ragtriage.data.errors import DataError
@@ -30,6 +32,7 @@ REASONS = {
     "unclear": "unclear",
 }
 DECIDING = ("accept", "reject", "edit")
+GONE = "gone"  # reason of a move to a corpus that no longer has the gold: what was decided before is stale
 _INSERT = (
     "INSERT INTO dataset_events (dataset_id, question_id, who, action, reason, item, content_hash, at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -55,7 +58,7 @@ class Event:
     question_id: str
     who: str
     action: Action
-    reason: str  # of a rejection: a key of REASONS; "" otherwise
+    reason: str  # of a rejection: a key of REASONS; of a move "gone" or ""
     item: Item | None  # as it was after the change; None where nothing was changed
     content_hash: str  # of the item that was decided on
     at: str  # ISO time in UTC
@@ -74,10 +77,13 @@ class DraftItem:
     @property
     def decisions(self) -> dict[str, Event]:
         """The newest decision of each reader that is about the item as it is now, by reader."""
+        gone = max((event.event_id for event in self.events if event.reason == GONE), default=0)
         return {
             event.who: event
             for event in self.events
-            if event.action in DECIDING and event.content_hash == self.item.content_hash
+            if event.action in DECIDING
+            and event.content_hash == self.item.content_hash
+            and event.event_id > gone
         }
 
     @property
@@ -217,10 +223,21 @@ def add_distractor(dataset: Dataset, item: Item, span: GoldSpan, who: str) -> It
     return changed
 
 
-def move(dataset: Dataset, moved: Sequence[Item], who: str) -> None:
-    """Record items whose gold stands elsewhere in a new corpus; decisions hold where its text is the same."""
+def follow_corpus(dataset: Dataset, items: Sequence[Item], corpus: Corpus, who: str) -> CorpusChange:
+    """Let a draft point into another corpus, and record the items whose gold moved, changed or is gone.
+
+    Decisions hold where the text of the gold is the same; an item of which some is gone is to be read again.
+    """
+    change = span_changes(items, dataset.corpus(), corpus)
+    dataset.keep_corpus(corpus, who)
+    move(dataset, moved_items(items, change), who, change.gone)
+    return change
+
+
+def move(dataset: Dataset, moved: Sequence[Item], who: str, gone: Collection[str] = ()) -> None:
+    """Record items whose gold stands elsewhere in a new corpus, and the ids of those that lost some."""
     for item in moved:
-        _record(dataset, item, who, "move", changed=True)
+        _record(dataset, item, who, "move", GONE if item.question_id in gone else "", changed=True)
 
 
 def undo(dataset: Dataset, who: str) -> tuple[str, str] | None:

@@ -11,10 +11,10 @@ from ragtriage.dashboard.cli.terminal import plain, print_json, row_table
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.datasets import chosen as selection
-from ragtriage.data.datasets.corpus_change import moved_items, span_changes
+from ragtriage.data.datasets.corpus_change import span_changes
 from ragtriage.data.datasets.dataset import Dataset, find_dataset
 from ragtriage.data.datasets.from_questions import open_source
-from ragtriage.data.datasets.review import move, read_draft
+from ragtriage.data.datasets.review import follow_corpus, read_draft
 from ragtriage.data.datasets.split import DEV, SHARE, leaks, part_of, set_split, split_share
 from ragtriage.data.store.access import user_name
 from ragtriage.metrics.number_text import count
@@ -76,11 +76,10 @@ def check(
     dataset = opened(context.obj, name)
     items = [each.item for each in read_draft(dataset).offered]
     corpus = read_corpus(corpus_paths)
-    change = span_changes(items, dataset.corpus(), corpus)
     if apply:
-        who = user_name(who)
-        dataset.keep_corpus(corpus, who)
-        move(dataset, moved_items(items, change), who)
+        change = follow_corpus(dataset, items, corpus, user_name(who))
+    else:
+        change = span_changes(items, dataset.corpus(), corpus)
     to_read = set(change.to_read)
     if as_json:
         answer = {

@@ -24,9 +24,9 @@ from ragtriage.dashboard.shell.widgets import put_cursor
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.chunking.corpus import Corpus, read_corpus
 from ragtriage.data.datasets.chosen import freeze
-from ragtriage.data.datasets.corpus_change import CorpusChange, moved_items, span_changes
+from ragtriage.data.datasets.corpus_change import CorpusChange, span_changes
 from ragtriage.data.datasets.dataset import Dataset, Version
-from ragtriage.data.datasets.review import move
+from ragtriage.data.datasets.review import follow_corpus
 from ragtriage.data.datasets.split import DEV, SHARE, part_of, set_split, split_share
 from ragtriage.data.store.access import allowed_path
 from ragtriage.metrics.number_text import count, percent
@@ -249,9 +249,7 @@ def _apply(opened: Opened, corpus: Corpus) -> None:
     def change() -> str:
         who = current_user()
         items = [each.item for each in opened.draft.offered]
-        found = span_changes(items, opened.dataset.corpus(), corpus)
-        opened.dataset.keep_corpus(corpus, who)
-        move(opened.dataset, moved_items(items, found), who)
+        found = follow_corpus(opened.dataset, items, corpus, who)
         st.session_state.pop(COMPARED, None)
         keep(part="versions")
         again = count(len(found.to_read), "question")
