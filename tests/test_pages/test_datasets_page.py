@@ -259,7 +259,7 @@ def test_places_that_search_proposes_are_gold_by_a_readers_word_alone(
 ) -> None:
     made = create_dataset(workspace.workspace, "queries")
     proposed = (_span(PAGE, "Comp time expires after one year too"), _span(OTHER, "comp time does", "travel"))
-    item = Item("r1", "when does comp time expire", "", "real", proposed=proposed, answerable="")
+    item = Item("r1", "when does comp time expire", "", "keyword", proposed=proposed, answerable="")
     made.add_batch([item], Corpus("leave", (Document("leave", PAGE), Document("travel", OTHER))), {})
     app = _open(workspace, monkeypatch, "Ann")
     assert "Answered here? leave" in html_text(app)
@@ -273,6 +273,27 @@ def test_places_that_search_proposes_are_gold_by_a_readers_word_alone(
     assert [span.doc_id for span in entry.item.spans] == ["travel", "leave"]
     assert len(entry.item.hops) == 1
     assert not entry.golden, "gold decides nothing by itself"
+
+
+def test_a_real_query_gets_its_gold_by_judging_a_pool_one_passage_at_a_time(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = create_dataset(workspace.workspace, "queries")
+    corpus = Corpus("leave", (Document("leave", PAGE), Document("travel", OTHER)))
+    made.add_batch([Item("r1", "when does comp time expire", "", "real", answerable="")], corpus, {})
+    app = _open(workspace, monkeypatch, "Ann")
+    text = html_text(app)
+    assert "passage 1 of 2: G answers, N does not" in text
+    assert text.count("Answered here?") == 1, "one passage at a time"
+    _press(app, "not_gold")
+    assert "passage 2 of 2" in html_text(app)
+    _press(app, "also_gold")
+    entry = read_draft(made).find("r1")
+    assert entry is not None
+    assert (len(entry.item.spans), len(entry.item.distractors)) == (1, 1)
+    assert app.button(key="also_gold").disabled, "all are judged"
+    _press(app, "accept")
+    assert headline(app) == "All 1 read, 1 kept"
 
 
 def test_the_models_checks_are_said_and_go_stale_with_an_edit() -> None:

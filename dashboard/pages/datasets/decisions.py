@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from ragtriage.dashboard.pages.datasets.item import other_places
+from ragtriage.dashboard.pages.datasets.item import Offers
 from ragtriage.dashboard.pages.datasets.opened import Opened
 from ragtriage.dashboard.pages.datasets.queue import Queued
 from ragtriage.dashboard.shell.components import current_theme
@@ -24,7 +24,7 @@ from ragtriage.dashboard.shell.user import (
 from ragtriage.dashboard.shell.widgets import put_cursor
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.datasets.item import GoldSpan, Item
-from ragtriage.data.datasets.review import REASONS, accept, add_gold, edit, reject, undo
+from ragtriage.data.datasets.review import REASONS, accept, add_distractor, add_gold, edit, reject, undo
 from ragtriage.data.errors import DataError
 
 EDITED, REJECTING = "edited_item", "rejecting_item"  # in the session: the id of the question that is
@@ -39,7 +39,7 @@ def next_unread(rows: Sequence[Queued], at: int) -> str:
     return next((each.item.question_id for each in others if each.is_unread), "")
 
 
-def decision_bar(opened: Opened, rows: Sequence[Queued], at: int) -> None:
+def decision_bar(opened: Opened, rows: Sequence[Queued], at: int, offers: Offers) -> None:
     """Draw the keys in a row; in a second one the reasons of a rejection, while one is asked for."""
     item = rows[at].item
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="item_bar"):
@@ -51,7 +51,7 @@ def decision_bar(opened: Opened, rows: Sequence[Queued], at: int) -> None:
         elif not may_write():
             only_reads("Decisions")
         else:
-            _decision_buttons(opened, rows, at)
+            _decision_buttons(opened, rows, at, offers)
     if opened.version is None and may_write() and st.session_state.get(REJECTING) == item.question_id:
         _reasons(opened, rows, at)
 
@@ -66,9 +66,9 @@ def _step_buttons(rows: Sequence[Queued], at: int) -> None:
         )  # fmt: skip
 
 
-def _decision_buttons(opened: Opened, rows: Sequence[Queued], at: int) -> None:
+def _decision_buttons(opened: Opened, rows: Sequence[Queued], at: int, offers: Offers) -> None:
     item, after = rows[at].item, next_unread(rows, at)
-    others = other_places(item, opened.checks.of(item).results)
+    others = offers.shown
     if done := st.session_state.pop(DONE, ""):
         st.markdown(f":gray[{done}]", width="content")
     if not current_user():
@@ -80,6 +80,10 @@ def _decision_buttons(opened: Opened, rows: Sequence[Queued], at: int) -> None:
     st.button("Also gold" if item.spans else "Gold", key="also_gold", shortcut="G", disabled=not others,
         help="The place in amber answers" if others else "No other place was found",
         on_click=_also_gold, args=(opened, item, others[:1]))  # fmt: skip
+    if offers.pool is not None:
+        st.button("Not gold", key="not_gold", shortcut="N", disabled=not others,
+            help="The place in amber does not answer",
+            on_click=_not_gold, args=(opened, item, others[:1]))  # fmt: skip
     st.button("Reject", key="reject", shortcut="X", on_click=_begin_reject, args=(item,),
         help="Then 1 to 6 for the reason")  # fmt: skip
     st.button("", key="undo_decision", icon=":material/undo:", shortcut="U", help="Undo your newest step",
@@ -195,6 +199,17 @@ def _also_gold(opened: Opened, item: Item, others: Sequence[GoldSpan]) -> None:
             _forget()
             keep(item=item.question_id)
             st.session_state[DONE] = "place added; A keeps it so"
+
+    if not name_is_missing("changed"):
+        attempt(change)
+
+
+def _not_gold(opened: Opened, item: Item, others: Sequence[GoldSpan]) -> None:
+    def change() -> None:
+        for other in others:
+            add_distractor(opened.dataset, item, other, current_user())
+            _forget()
+            keep(item=item.question_id)
 
     if not name_is_missing("changed"):
         attempt(change)

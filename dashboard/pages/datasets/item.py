@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from ragtriage.dashboard.headlines.headline import Look
 from ragtriage.dashboard.pages.datasets.analysis import Versions, answer_of
-from ragtriage.dashboard.pages.datasets.opened import Opened
+from ragtriage.dashboard.pages.datasets.opened import Opened, windows_of
 from ragtriage.dashboard.pages.datasets.queue import Queued
 from ragtriage.dashboard.present.page_html.blocks import Chip
 from ragtriage.dashboard.present.page_html.dataset_item import (
@@ -22,12 +22,15 @@ from ragtriage.dashboard.present.page_html.dataset_item import (
     place_of,
     places,
 )
-from ragtriage.dashboard.shell.session import View
+from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.session import View, open_store
 from ragtriage.dashboard.shell.widgets import draw_folded
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.chunking.chunkers import TokenizedText, heading_path
 from ragtriage.data.datasets.checks import CHECKS, CheckResult
+from ragtriage.data.datasets.dataset import Dataset
 from ragtriage.data.datasets.item import KINDS, GoldSpan, Item
+from ragtriage.data.datasets.pooling import Pool, PooledRuns, pool_of, pooled_runs
 from ragtriage.data.datasets.review import REASONS
 
 LOOKS: Mapping[str, Look] = {"passed": "good", "marked": "unclear", "not checked": "unmeasured"}
@@ -57,6 +60,7 @@ def open_item(
     queued: Queued,
     view: View | None,
     versions: Versions | None,
+    offers: Offers,
     with_head: bool = True,
 ) -> None:
     """Draw the open question; without its head where a form that changes it stands there."""
@@ -67,9 +71,8 @@ def open_item(
     left_out = len(item.spans) - len(gold)
     title = "Gold in its place" + (f", {left_out} more of {len(item.spans)} not shown" if left_out else "")
     result = opened.checks.of(item)
-    others = other_places(item, result.results)
-    for at, other in enumerate(others):
-        place = _place(opened, other, "G adds it as gold" if at == 0 else f"{at + 1} of {len(others)}")
+    for at, other in enumerate(offers.shown):
+        place = _place(opened, other, offers.note(at))
         question = "Answered here too?" if item.spans else "Answered here?"
         gold.append(replace(place, heading=f"{question} {place.heading}", look="unclear"))
     if gold:
@@ -78,6 +81,45 @@ def open_item(
     if item.spans:
         names = list(dict.fromkeys(span.doc_id for span in item.spans))
         draw_folded("Whole page", "whole_page", lambda: _whole_pages(opened, names))
+
+
+@dataclass(frozen=True)
+class Offers:
+    """The places of which a reader says whether they answer."""
+
+    spans: Sequence[GoldSpan]
+    pool: Pool | None = None  # of a real query: what runs and search found, not said which
+
+    @property
+    def shown(self) -> Sequence[GoldSpan]:
+        """Those that are shown: of a pool one at a time."""
+        return self.spans[:1] if self.pool else self.spans
+
+    def note(self, at: int) -> str:
+        """Return what is said beside a place."""
+        if self.pool is not None:
+            judged = len(self.pool.candidates) - len(self.spans) + 1
+            return f"passage {judged} of {len(self.pool.candidates)}: G answers, N does not"
+        return "G adds it as gold" if at == 0 else f"{at + 1} of {len(self.spans)}"
+
+
+def offers_of(opened: Opened, item: Item) -> Offers:
+    """Return the places to be judged for the open question: its pool where it is a real query."""
+    if item.kind == "real" and opened.version is None:
+        batch_ids = opened.dataset.batch_ids()
+        pool = _pool(opened.dataset, batch_ids, str(opened.state[1]), item)
+        return Offers([candidate.span for candidate in pool.to_judge], pool)
+    return Offers(other_places(item, opened.checks.of(item).results))
+
+
+@kept
+def _pool(dataset: Dataset, batch_ids: tuple[str, ...], corpus_version: str, item: Item) -> Pool:
+    return pool_of(item, windows_of(dataset, corpus_version), _pooled(dataset, batch_ids))
+
+
+@kept
+def _pooled(dataset: Dataset, batch_ids: tuple[str, ...]) -> PooledRuns:  # noqa: ARG001 -- its key
+    return pooled_runs(open_store(), dataset)
 
 
 def judged_words(item: Item) -> dict[str, str]:

@@ -62,7 +62,7 @@ class Opened:
     @property
     def windows(self) -> CorpusWindows:
         """The corpus that the items point into, ready to be searched."""
-        return _windows(self.dataset, self.version.corpus_version if self.version else str(self.state[1]))
+        return windows_of(self.dataset, self.version.corpus_version if self.version else str(self.state[1]))
 
     @property
     def checks(self) -> KeptChecks:
@@ -138,14 +138,15 @@ def frozen_items(dataset: Dataset, version: Version) -> tuple[DraftItem, ...]:
 
 
 @kept
-def _windows(dataset: Dataset, corpus_version: str) -> CorpusWindows:
+def windows_of(dataset: Dataset, corpus_version: str) -> CorpusWindows:
+    """Return a corpus of a dataset, ready to be searched."""
     return CorpusWindows(dataset.corpus(corpus_version))
 
 
 @kept
 def _checks(dataset: Dataset, batch_ids: tuple[str, ...], corpus_version: str) -> KeptChecks:
     items = [item for batch in _batches(dataset, batch_ids) for item in batch.items if not item.rejected_by]
-    return KeptChecks(FreeChecks(_windows(dataset, corpus_version), items))
+    return KeptChecks(FreeChecks(windows_of(dataset, corpus_version), items))
 
 
 @kept

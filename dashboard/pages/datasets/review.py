@@ -10,7 +10,7 @@ import streamlit as st
 from ragtriage.dashboard.headlines.datasets import ReviewCounts, review_headline
 from ragtriage.dashboard.pages.datasets.analysis import versions_of
 from ragtriage.dashboard.pages.datasets.decisions import decision_bar, edit_form
-from ragtriage.dashboard.pages.datasets.item import is_long, open_item
+from ragtriage.dashboard.pages.datasets.item import is_long, offers_of, open_item
 from ragtriage.dashboard.pages.datasets.opened import Opened
 from ragtriage.dashboard.pages.datasets.queue import (
     Queued,
@@ -47,11 +47,12 @@ def review_section(opened: Opened, view: View | None) -> None:
             item_list(rows, at, versions)
     if at is not None:
         with detail:
-            decision_bar(opened, rows, at)
+            offers = offers_of(opened, rows[at].item)
+            decision_bar(opened, rows, at, offers)
             # a long item scrolls beside the list, so that list and keys stay in sight
             with st.container(height=ITEM_HEIGHT if is_long(rows[at].item) else "content", border=False):
                 edited = edit_form(opened, rows, at)
-                open_item(opened, rows[at], view, versions, not edited)
+                open_item(opened, rows[at], view, versions, offers, not edited)
 
 
 def _band(opened: Opened, queue: Sequence[Queued], n_listed: int, who: str) -> None:
