@@ -57,6 +57,7 @@ _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a functio
     "asking.score": "score",
     "datasets.dataset": "dataset",
     "doctor": "doctor",
+    "live.ab": "ab",
     "results.agreement": "agreement",
     "results.checks": "check checks citations",
     "results.diagnose": "diagnose",

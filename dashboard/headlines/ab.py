@@ -1,0 +1,179 @@
+"""The headline of a live test: which arm, whether it may stop, and what it costs."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.data.ab.ab_test import ArmResult, LiveTest, MetricResult
+from ragtriage.metrics.number_text import NOT_MEASURED, count, number, p_value, percent, signed
+
+NAME, METRIC = 22, 30
+FIRST_TEST = Headline(
+    "empty",
+    "Start a first test",
+    "Assign users with ragtriage.assign, record what they do, and give the file to `ragtriage ab`.",
+)
+NOT_RANDOMISED = "nobody was assigned to an arm at random: who is in it may have changed, too"
+
+
+def metric_title(name: str) -> str:
+    """Return the name of a metric as it stands in a sentence."""
+    words = " ".join(name.replace("_", " ").split())
+    return "NPS" if words.lower() in ("nps", "nps score") else shorten(words, METRIC)
+
+
+def value_text(metric: MetricResult, value: float | None) -> str:
+    """Format a mean of a metric: a share in percent, an NPS or a number as it is."""
+    if metric.kind == "nps":
+        return number(value, 1)
+    return number(value, 2) if metric.kind == "mean" else percent(value, 2 if (value or 0) < 0.1 else 1)
+
+
+def _digits(metric: MetricResult, value: float) -> tuple[float, int]:
+    """Return a difference in the unit that it is written in, and its digits."""
+    if metric.kind in ("nps", "mean"):
+        return value, 1 if metric.kind == "nps" else 2
+    return 100 * value, 2 if metric.result is not None and abs(metric.result.high) < 0.01 else 1
+
+
+def change_text(metric: MetricResult, value: float | None) -> str:
+    """Format a difference of a metric with its sign: a share and an NPS in points."""
+    if value is None or not isfinite(value):
+        return NOT_MEASURED
+    text = signed(*_digits(metric, value))
+    return text if metric.kind == "mean" else f"{text} points"
+
+
+def ends_text(metric: MetricResult, low: float | None, high: float | None) -> str:
+    """Format the ends of a difference in the unit of `change_text`."""
+    if low is None or high is None or not (isfinite(low) and isfinite(high)):
+        return NOT_MEASURED
+    return f"[{signed(*_digits(metric, low))}, {signed(*_digits(metric, high))}]"
+
+
+def ab_headline(test: LiveTest) -> Headline:
+    """Conclude a live test: the split before the guardrails, these before the metric that decides."""
+    lead = test.lead
+    if test.state == "split_broken":
+        return _split(test)
+    if lead is None or test.state == "not_measured":
+        return Headline("not measured", "No metric is recorded in both arms", _arms(test), _doubt(test))
+    arm, base, metric = shorten(lead.arm, NAME), shorten(test.base, NAME), lead.decides
+    change = change_text(metric, None if metric.result is None else metric.result.difference)
+    title = metric_title(metric.name)
+    state: State
+    if test.state == "guardrail_fails":
+        failed = lead.guardrails("fails")[0]
+        state, statement = "bad", f"{arm} fails a guardrail: {_guarded(failed)}"
+    elif test.state == "guardrail_open":
+        left = metric_title(lead.guardrails("open")[0].name)
+        state, statement = "doubted", f"{arm} beats {base}: {title} {change}; {left} is not settled"
+    elif test.state == "better":
+        sure = "not_randomised" not in test.doubts
+        state = "good" if sure else "doubted"
+        statement = f"{arm} beats {base}: {title} {change}" + ("; safe to stop" if sure else "")
+    elif test.state == "worse":
+        state, statement = "bad", f"{arm} is worse than {base}: {title} {change}"
+    else:
+        state, statement = "cannot tell", f"{arm} against {base}: cannot tell, {_seen(metric, change)}"
+    detail = " ".join(filter(None, [_numbers(test, lead), _guardrails(lead), _needed(test, lead)]))
+    return Headline(state, statement, detail, _doubt(test))
+
+
+def units_noun(test: LiveTest) -> str:
+    """Return what a unit of a test is called."""
+    return "user" if test.by_user else "row"
+
+
+def _arms(test: LiveTest) -> str:
+    return (
+        ", ".join(f"{shorten(name, NAME)} {count(n, units_noun(test))}" for name, n in test.units.items())
+        + "."
+    )
+
+
+def _split(test: LiveTest) -> Headline:
+    total = sum(test.units.values())
+    shares = [n / total for n in test.units.values()]
+    seen = " : ".join(
+        number(100 * share, 0 if len(shares) == 2 and abs(share - 0.5) >= 0.01 else 1) for share in shares
+    )
+    split = test.split
+    planned = "" if split is None else " : ".join(number(100 * share, 0) for share in split.shares)
+    p = NOT_MEASURED if split is None else p_value(split.p)
+    detail = (
+        f"Planned {planned}, chi-square p {p}. {_arms(test)} Users went missing, or came twice, in one arm: "
+        "find out why before any difference is read."
+    )
+    return Headline("bad", f"Split is {seen}: nothing here counts", detail, _doubt(test))
+
+
+def _seen(metric: MetricResult, change: str) -> str:
+    """Return what was seen: events of a plain share, else the difference."""
+    result = metric.result
+    if result is None or metric.kind != "share" or result.method != "Newcombe":
+        return f"{metric_title(metric.name)} {change}"
+    events = [round(result.arm * result.arm_units), round(result.base * result.base_units)]
+    return f"{metric_title(metric.name)} {events[0]:,} against {events[1]:,}"
+
+
+def _numbers(test: LiveTest, lead: ArmResult) -> str:
+    metric, result = lead.decides, lead.decides.result
+    if result is None:
+        return f"{capital(metric_title(metric.name))} has fewer than two {units_noun(test)}s in an arm."
+    change = f"{change_text(metric, result.difference)} {ends_text(metric, result.low, result.high)}"
+    last = lead.looks[-1] if lead.looks else None
+    band = ""
+    if last is not None and not test.once:
+        band = f", {ends_text(metric, last.band_low, last.band_high)} at all looks together"
+    units = f"{result.base_units:,} and {count(result.arm_units, units_noun(test))}"
+    shown = f", shown since {lead.shown_since[:10]}" if lead.shown_since and not test.once else ""
+    return f"{capital(metric_title(metric.name))} {change}{band}, {units}{shown}."
+
+
+def _guarded(metric: MetricResult) -> str:
+    result = metric.result
+    change = change_text(metric, None if result is None else result.difference)
+    return f"{metric_title(metric.name)} {change}"
+
+
+def margin_text(metric: MetricResult) -> str:
+    """Format the margin of a guardrail: how far it may fall, or rise where less is better."""
+    if metric.margin is None:
+        return ""
+    below = metric.higher_is_better is not False
+    text = change_text(metric, -metric.margin if below else metric.margin)
+    return f"{'at least' if below else 'at most'} {text}"
+
+
+def _guardrails(lead: ArmResult) -> str:
+    parts = []
+    for state, words in (("fails", "fails"), ("open", "is open")):
+        for each in lead.guardrails("fails" if state == "fails" else "open"):
+            result = each.result
+            ends = "" if result is None else f" {ends_text(each, result.low, result.high)}"
+            parts.append(f"{capital(_guarded(each))}{ends} {words}: {margin_text(each)}.")
+    return " ".join(parts)
+
+
+def _needed(test: LiveTest, lead: ArmResult) -> str:
+    """Return what would settle it, where it is not settled."""
+    needed = lead.decides.needed_per_arm
+    if test.state != "cannot_tell" or needed is None or lead.decides.result is None:
+        return ""
+    noun, now = units_noun(test), min(lead.decides.result.base_units, lead.decides.result.arm_units)
+    if needed <= now:
+        return "A single look would show it; the band for many looks does not yet."
+    days = "" if lead.days_needed is None else f", {count(round(lead.days_needed), 'day')} in all"
+    return f"To show a difference of this size takes {count(needed, noun)} an arm{days}."
+
+
+def _doubt(test: LiveTest) -> str:
+    doubts = []
+    if "not_randomised" in test.doubts:
+        doubts.append(NOT_RANDOMISED)
+    if "users_in_both" in test.doubts:
+        doubts.append(f"{count(test.in_both, 'user')} in two arms, left out")
+    return "; ".join(doubts)

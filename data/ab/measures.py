@@ -1,0 +1,216 @@
+"""The metrics of a live test: what each column measures, in which direction, and its values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ragtriage.data.ab.reading import DAY, TestRows
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.parsing.names import plain_name
+from ragtriage.data.importers.parsing.values import number
+from ragtriage.metrics.ab.differences import Scale
+from ragtriage.metrics.ab.feedback import promoter_values, retained
+from ragtriage.metrics.schema.scores import FloatArray
+
+Kind = Literal["share", "satisfied", "nps", "mean", "back", "answered"]
+SCALES: Mapping[Kind, Scale] = {
+    **{"share": "share", "satisfied": "share", "back": "share", "answered": "share"},
+    **{"nps": "score", "mean": "number"},
+}
+YES = {"yes", "y", "true", "t", "up", "thumbs_up", "like", "positive", "success", "completed", "\U0001f44d"}
+NO = {
+    "no",
+    "n",
+    "false",
+    "f",
+    "down",
+    "thumbs_down",
+    "dislike",
+    "negative",
+    "failure",
+    "failed",
+    "\U0001f44e",
+}
+WORDS_OF_YES_NO = 5  # a column of yes and no may have a few other answers, which are not a yes
+LEAST_YES_NO = 2 / 3
+NUMBERS = 0.95  # of the answers are numbers in a column of numbers
+LARGEST = 1e12  # a larger number is damage, and its square would overflow
+LOWER = re.compile(
+    r"time|latency|duration|seconds|_ms$|_s$|cost|price|tokens|error|fail|refus|escalat|bounce|complain|churn|retr(y|ies)"
+)
+HIGHER = re.compile(
+    r"satisf|csat|complet|nps|click|success|resolv|solved|recommend|convert|conversion|thumb|rating|stars|helpful"
+    r"|correct|accept|useful|retention|engag"
+)
+NO_METRIC = re.compile(
+    r"(^|_)(id|uuid|index|row|line|seed|propensity|propensity_score|weight|hash|version|year)$"
+)
+BEFORE = re.compile(r"^pre_|_pre$|_before$|^before_")
+DECIDING = ("task_completed", "completed", "satisfaction_score", "satisfaction", "nps_score", "nps")
+BACK = re.compile(r"back_within_(\d{1,3})_days")
+USUAL_WINDOW = 7
+ANSWERED = "feedback_given"
+FEEDBACK = re.compile(r"satisf|csat|nps|thumb|stars|rating")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric of a live test."""
+
+    name: str  # of its column, or back_within_7_days, feedback_given
+    kind: Kind  # "satisfied" is the share of 4 and 5 of 5; "back" the share of users who came back
+    higher_is_better: bool | None  # None where nobody said
+    values: (
+        FloatArray  # (n,) of the rows; shares as 0 and 1, an NPS as -100, 0 and 100; NaN where not measured
+    )
+    other: int = 0  # cells that are on no scale of it, such as a text in a column of numbers: not counted
+
+    @property
+    def scale(self) -> Scale:
+        """What the values are."""
+        return SCALES[self.kind]
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The least and the greatest value; None where there are none."""
+        return {"share": (0.0, 1.0), "score": (-100.0, 100.0), "number": None}[self.scale]
+
+
+def measures_of(rows: TestRows, named: Sequence[str] = ()) -> dict[str, Measure]:
+    """Return the metrics by name: columns of numbers, of yes and no, and what users and times add to them.
+
+    Args:
+        rows: the rows of the test.
+        named: metrics that are asked for; their columns count whatever they are called.
+
+    Raises:
+        DataError: one of these is none.
+    """
+    found: dict[str, Measure] = {}
+    for column, cells in rows.cells.items():
+        plain = plain_name(column)
+        if column in named or not (NO_METRIC.search(plain) or BEFORE.search(plain)):
+            measure = _measure(column, cells)
+            if measure is not None:
+                found[column] = measure
+    windows = {int(match[1]) for name in named if (match := BACK.fullmatch(name))}
+    for window in sorted(windows | {USUAL_WINDOW}):
+        back = _back(rows, window)
+        if back is not None:
+            found[back.name] = back
+    answered = _answered(found)
+    if answered is not None:
+        found[ANSWERED] = answered
+    for name in named:
+        if name not in found:
+            needs = " with a user and a time in each row" if BACK.fullmatch(name) else ""
+            accepted = ", ".join(list(found)[:12]) or "a column of numbers or of yes and no"
+            raise DataError(f"no metric {name[:60]!r}{needs} in the rows; accepted: {accepted}")
+    return found
+
+
+def deciding(measures: Mapping[str, Measure]) -> str:
+    """Return the metric that decides where none is named: completion, satisfaction, NPS, a yes, the first."""
+    plain = {plain_name(name): name for name in measures}
+    known = next((plain[name] for name in DECIDING if name in plain), "")
+    liked = [name for name, each in measures.items() if each.kind not in ("back", "answered")]
+    wanted = [name for name in liked if measures[name].higher_is_better]
+    shares = [name for name in liked if measures[name].scale == "share"]
+    return known or next(iter([*wanted, *shares, *liked]), "")
+
+
+def covariate_of(rows: TestRows, name: str) -> FloatArray | None:
+    """Return (n,) values of a metric from before the test, of a column such as pre_NAME; None without it."""
+    plain = plain_name(name)
+    for column, cells in rows.cells.items():
+        before = plain_name(column)
+        if BEFORE.search(before) and BEFORE.sub("", before) == plain:
+            measure = _measure(column, cells)
+            return None if measure is None else measure.values
+    return None
+
+
+def _measure(column: str, cells: Sequence[object]) -> Measure | None:
+    """Return what a column measures; None where it holds neither numbers nor yes and no."""
+    words = [_word(cell) for cell in cells]
+    answers = [word for word in words if word]
+    if not answers:
+        return None
+    plain = plain_name(column)
+    distinct = set(answers)
+    yes_no = sum(word in YES or word in NO for word in answers)
+    direction = False if LOWER.search(plain) else True if HIGHER.search(plain) else None
+    if distinct & YES and len(distinct) <= WORDS_OF_YES_NO and yes_no >= LEAST_YES_NO * len(answers):
+        values = np.array([np.nan if not word else float(word in YES) for word in words])
+        return Measure(column, "share", direction is not False if direction is None else direction, values)
+    if distinct <= NO:
+        return Measure(column, "share", direction, np.array([np.nan if not word else 0.0 for word in words]))
+    numbers = [_amount(cell) for cell in cells]
+    measured = np.array([np.nan if amount is None else amount for amount in numbers])
+    known = int(np.isfinite(measured).sum())
+    if not known or known < NUMBERS * len(answers):
+        return None
+    return _of_numbers(column, plain, measured, len(answers) - known, direction)
+
+
+def _of_numbers(column: str, plain: str, values: FloatArray, other: int, direction: bool | None) -> Measure:
+    given = values[np.isfinite(values)]
+    whole = bool(np.all(given == np.floor(given)))
+    if whole and bool(np.all((given == 0) | (given == 1))):
+        return Measure(column, "share", direction, values, other)
+    if "nps" in plain.split("_"):
+        fits = (values >= 0) & (values <= 10) & (values == np.floor(values))
+        outside = int((np.isfinite(values) & ~fits).sum())
+        return Measure(column, "nps", True, promoter_values(np.where(fits, values, np.nan)), other + outside)
+    if whole and re.search(r"satisf|csat|stars", plain) and given.min() >= 1 and given.max() <= 5:
+        return Measure(column, "satisfied", True, np.where(np.isfinite(values), values >= 4, np.nan), other)
+    return Measure(column, "mean", direction, values, other)
+
+
+def _word(cell: object) -> str:
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if not isinstance(cell, str | int | float):
+        return "?"
+    word = str(cell)[:40].strip(" .!\t").lower()
+    return "" if word in ("nan", "none", "null", "n/a") else word
+
+
+def _amount(cell: object) -> float | None:
+    amount = number(cell.strip() if isinstance(cell, str) else cell)
+    return amount if amount is not None and abs(amount) <= LARGEST else None
+
+
+def _back(rows: TestRows, window: int) -> Measure | None:
+    """Return who came back on a later day within a window; a user whose window has not ended is left out."""
+    if rows.users is None or rows.times is None or window < 1:
+        return None
+    timed = np.isfinite(rows.times)
+    if not timed.any():
+        return None
+    days = np.zeros(rows.n, dtype=np.int64)
+    days[timed] = np.floor(rows.times[timed] / DAY).astype(np.int64)
+    eligible, returned = retained(rows.users[timed], days[timed], window)
+    values = np.full(rows.n, np.nan)
+    seen, first = np.unique(rows.users[timed], return_index=True)
+    ended = eligible[seen]
+    values[np.flatnonzero(timed)[first[ended]]] = returned[seen[ended]]
+    if not ended.any():
+        return None
+    return Measure(f"back_within_{window}_days", "back", True, values)
+
+
+def _answered(measures: Mapping[str, Measure]) -> Measure | None:
+    """Return which rows have any feedback; None where all have, or no feedback is collected."""
+    given = [each.values for name, each in measures.items() if FEEDBACK.search(plain_name(name))]
+    if not given:
+        return None
+    answered = np.isfinite(np.stack(given)).any(axis=0)
+    return None if bool(answered.all()) else Measure(ANSWERED, "answered", True, np.where(answered, 1.0, 0.0))

@@ -1,0 +1,206 @@
+"""`ragtriage ab`: the conclusion in its states, as text and JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import Answer, run
+from live_test_rows import write_rows
+
+from ragtriage.dashboard.headlines.ab import ab_headline
+from ragtriage.data.ab.ab_test import LiveTest, TestOptions, live_test
+from ragtriage.data.ab.reading import read_test
+
+
+@pytest.fixture(scope="module")
+def better(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_rows(tmp_path_factory.mktemp("live") / "rows.csv")
+
+
+def concluded(path: Path, **options: Any) -> LiveTest:
+    return live_test(read_test([path]), TestOptions(**options))
+
+
+def test_a_better_arm_is_safe_to_stop(better: Path) -> None:
+    test = concluded(better)
+    headline = ab_headline(test)
+    assert (test.state, headline.state) == ("better", "good")
+    assert headline.statement == "V2 beats V1: task completed +15.4 points; safe to stop"
+    assert "at all looks together, 300 and 300 users, shown since 2026-03-06" in headline.detail
+    lead = test.lead
+    assert lead is not None
+    assert len(lead.looks) == 14
+    response = next(each for each in lead.metrics if each.name == "response_time")
+    assert (response.role, response.guardrail) == ("guardrail", "holds")
+    assert response.cuped_saving is not None
+    assert response.cuped_saving > 0.5
+    assert response.result is not None
+    assert response.result.method.endswith("CUPED")
+
+
+def test_the_deciding_metric_is_by_user_as_the_delta_method_has_it(better: Path) -> None:
+    """The same standard error from the definition: e = x - r y over the users of each arm."""
+    rows = read_test([better])
+    result = concluded(better).results[0].decides.result
+    assert result is not None
+    done = np.array([cell == "yes" for cell in rows.cells["task_completed"]], dtype=float)
+    variance = 0.0
+    for code in (0, 1):
+        mine = [(done[rows.units == user].sum(), (rows.units == user).sum())
+                for user in np.unique(rows.units[rows.arm == code])]  # fmt: skip
+        x, y = np.array(mine).T
+        e = x - x.sum() / y.sum() * y
+        variance += len(x) / (len(x) - 1) * (e**2).sum() / y.sum() ** 2
+    assert result.error == pytest.approx(variance**0.5)
+
+
+def test_an_open_guardrail_keeps_a_better_arm_from_shipping(better: Path) -> None:
+    test = concluded(better, guardrails={"back_within_7_days": 0.03})
+    headline = ab_headline(test)
+    assert (test.state, headline.state) == ("guardrail_open", "doubted")
+    assert headline.statement == "V2 beats V1: task completed +15.4 points; back within 7 days is not settled"
+    assert "is open: at least −3.0 points" in headline.detail
+
+
+def test_a_failed_guardrail_comes_before_the_gain(tmp_path: Path) -> None:
+    test = concluded(write_rows(tmp_path / "rows.csv", slower=1.0))
+    headline = ab_headline(test)
+    assert (test.state, headline.state) == ("guardrail_fails", "bad")
+    assert headline.statement == "V2 fails a guardrail: response time +1.01"
+
+
+def test_a_worse_arm_is_said_to_be_worse(tmp_path: Path) -> None:
+    headline = ab_headline(concluded(write_rows(tmp_path / "rows.csv", lift=-0.2)))
+    assert headline.state == "bad"
+    assert headline.statement.startswith("V2 is worse than V1: task completed −2")
+
+
+def test_equal_arms_say_what_would_settle_it(tmp_path: Path) -> None:
+    headline = ab_headline(concluded(write_rows(tmp_path / "rows.csv", lift=0.0)))
+    assert headline.state == "cannot tell"
+    assert "users an arm" in headline.detail
+
+
+def test_a_broken_split_hides_all_else(better: Path) -> None:
+    test = concluded(better, shares=(60.0, 40.0))
+    headline = ab_headline(test)
+    assert (test.state, headline.state) == ("split_broken", "bad")
+    assert headline.statement == "Split is 50.0 : 50.0: nothing here counts"
+    answer = test.to_dict()
+    assert answer["arms"] == []
+    assert answer["needed_per_arm"] is None
+    assert "+15" not in headline.text
+
+
+def test_arms_that_nobody_assigned_have_no_split_and_a_doubt(better: Path) -> None:
+    test = concluded(better, randomised=False)
+    headline = ab_headline(test)
+    assert test.split is None
+    assert headline.state == "doubted"
+    assert "safe to stop" not in headline.statement
+    assert "at random" in headline.doubt
+
+
+def test_one_planned_look_decides_by_its_own_interval(tmp_path: Path) -> None:
+    """9.5 points between 200 users an arm: beyond a single look, within the band."""
+    lines = ["user_id,arm,task_completed"]
+    lines += [
+        f"{arm}{at},{arm},{int(at < done)}" for arm, done in (("a", 100), ("b", 121)) for at in range(200)
+    ]
+    file = tmp_path / "rows.csv"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    assert concluded(file).state == "cannot_tell"
+    assert concluded(file, once=True).state == "better"
+
+
+def test_nothing_recorded_in_both_arms_is_not_measured(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("arm,text\na,x\nb,y\n", encoding="utf-8")
+    headline = ab_headline(concluded(file))
+    assert (headline.state, headline.statement) == ("not measured", "No metric is recorded in both arms")
+
+
+def test_more_arms_share_the_error(tmp_path: Path) -> None:
+    rng, lines = np.random.default_rng(2), ["arm,click"]
+    for arm, rate in (("base", 0.3), ("x", 0.3), ("y", 0.5)):
+        lines += [f"{arm},{int(rng.random() < rate)}" for _ in range(600)]
+    file = tmp_path / "rows.csv"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    test = concluded(file)
+    assert [each.arm for each in test.results] == ["x", "y"]
+    assert test.lead is not None
+    assert (test.state, test.lead.arm) == ("better", "y")
+    first, second = (each.decides for each in test.results)
+    assert first.result is not None
+    assert second.result is not None
+    assert second.adjusted_p == pytest.approx(2 * second.result.p)  # Holm
+    assert first.adjusted_p == pytest.approx(first.result.p)
+
+
+def ab(capsys: pytest.CaptureFixture[str], workspace: Path, *words: str) -> Answer:
+    return run(capsys, workspace, "ab", *words)
+
+
+def test_the_command_prints_text_and_json(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, better: Path
+) -> None:
+    text = ab(capsys, tmp_path, str(better))
+    assert text.code == 0
+    assert text.out.startswith("V2 beats V1: task completed +15.4 points; safe to stop.")
+    assert "Split as planned: chi-square p 1.000" in text.out
+    answer = ab(capsys, tmp_path, str(better), "--json", "--worth", "0.02").json
+    assert (answer["state"], answer["worth"]) == ("better", 0.02)
+    assert answer["needed_per_arm"] > 10
+    assert answer["needed_for_worth"] > answer["needed_per_arm"]
+    assert answer["sentence"].startswith("V2 beats V1")
+    broken = ab(capsys, tmp_path, str(better), "--shares", "60:40")
+    assert "V2 against V1" not in broken.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--guardrail", "click"), "NAME:MARGIN"),
+        (("--guardrail", "click:-1"), "NAME:MARGIN"),
+        (("--guardrail", "no:0.1"), "no metric 'no'"),
+        (("--shares", "50"), "50:50"),
+        (("--shares", "1:1:1"), "3 shares for 2 arms"),
+        (("--worth", "nan"), "finite number"),
+        (("--by", "query"), "names 1 arms"),
+    ],
+)
+def test_bad_usage_ends_with_2_and_a_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, better: Path, words: tuple[str, ...], message: str
+) -> None:
+    answer = ab(capsys, tmp_path, str(better), *words)
+    assert answer.code == 2
+    assert message in answer.err
+    assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"arm,click\na,1e308\na,-1e308\nb,1e308\nb,1e400\n",
+        b"arm,click\na,\xff\nb,1\n",
+        b"arm,click\na,1\nb,\x00\n",
+        b"\x1f\x8b\x08\x00broken",
+        b'{"arm": "a", "click": [[[[1]]]]}\n{"arm": "b", "click": {"x": 1}}\n',
+        b"arm,user_id,timestamp,click\na,u,99999999999999999999999,1\nb,v,-5,0\n",
+        ("arm,click\n" + "\u202ea,1\n\u001b[2Jb,0\n").encode(),
+    ],
+)
+def test_hostile_files_end_with_an_answer_or_a_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes
+) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_bytes(content)
+    for words in ((), ("--json",)):
+        answer = ab(capsys, tmp_path, str(file), *words)
+        assert answer.code in (0, 2)
+        assert "internal error" not in answer.err
+        assert "Traceback" not in answer.err
+        assert "\x1b" not in answer.out + answer.err
