@@ -83,7 +83,7 @@ def test_a_budget_that_is_spent_keeps_what_there_is_and_says_how_to_go_on(
     ("words", "said"),
     [
         (["--mix", "single"], "accepted: KIND=SHARE,... as in single=50,multi-hop=20"),
-        (["--mix", "single=nan"], "accepted: a share that is a number of 0 or more"),
+        (["--mix", "single=nan"], "'single=nan'; accepted: KIND=SHARE"),
         (["--mix", "hard=3"], "kind 'hard'; accepted: KIND=SHARE out of single, multi-hop"),
         (["--mix", "single=0"], "all 0, or below it"),
         (["--language", "Klingon"], "accepted: a language by its name or code, as in German or de"),

@@ -1,6 +1,5 @@
 """The command `ragtriage dataset make`: a plan with its cost, the questions, and what the filters did."""
 
-import math
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -36,7 +35,7 @@ from ragtriage.data.datasets.making.job import (
     plan_making,
     read_examples,
 )
-from ragtriage.data.datasets.making.make import FILTERS, USUAL_MIX, MakeOptions
+from ragtriage.data.datasets.making.make import FILTERS, USUAL_MIX, MakeOptions, mix_text, read_mix
 from ragtriage.data.datasets.making.requests import MakingPrompts
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.judge.evaluators import own_prompts
@@ -44,30 +43,7 @@ from ragtriage.data.judge.requests import ClientSettings, read_prices
 from ragtriage.data.text.language import language_code
 from ragtriage.metrics.number_text import count
 
-MIX_EXAMPLE = ",".join(f"{kind}={share:g}" for kind, share in USUAL_MIX.items())
-MOST_SAID = 60  # documents that the plan names
 STOPPED = 130
-
-
-class _Mix(click.ParamType[Any]):
-    """Kinds with their shares, as in single=50,multi-hop=20."""
-
-    name = "text"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read the shares."""
-        if isinstance(value, Mapping):
-            return value
-        shares: dict[str, float] = {}
-        for part in str(value).split(","):
-            kind, _, share = part.partition("=")
-            try:
-                shares[kind.strip()] = float(share)
-            except ValueError:
-                self.fail(f"{part!r}; accepted: KIND=SHARE,... as in {MIX_EXAMPLE}", param, ctx)
-            if not math.isfinite(shares[kind.strip()]):
-                self.fail(f"{part!r}; accepted: a share that is a number of 0 or more", param, ctx)
-        return shares
 
 
 @click.command("make")
@@ -75,7 +51,7 @@ class _Mix(click.ParamType[Any]):
 @click.option("-n", "n", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Questions.")
 @click.option("--name", default="", help="Name of the dataset; by default that of the corpus.")
 @click.option(
-    "--mix", type=_Mix(), default=MIX_EXAMPLE, show_default=True, help="Kinds of questions with their shares."
+    "--mix", default=mix_text(USUAL_MIX), show_default=True, help="Kinds of questions with their shares."
 )
 @click.option(
     "--examples", metavar="FILE", help="Real questions, whose style is followed: a question a line."
@@ -111,7 +87,7 @@ def _make(workspace: str | None, paths: tuple[str, ...], given: Mapping[str, Any
             param_hint="--language",
         )
     examples = read_examples(folder, given["examples"], given["seed"]) if given["examples"] else ()
-    options = MakeOptions(given["n"], given["mix"], given["seed"], language, examples)
+    options = MakeOptions(given["n"], read_mix(given["mix"]), given["seed"], language, examples)
     model = read_prices(folder.root).model(given["model"])
     settings = ClientSettings(model, given["base_url"], given["concurrency"])
     prompts = MakingPrompts.of(own_prompts(folder))

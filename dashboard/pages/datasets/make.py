@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from ragtriage.dashboard.shell.user import attempt, may_write, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.datasets.making.job import JOB, MakePlan, plan_making
-from ragtriage.data.datasets.making.make import USUAL_MIX, MakeOptions
+from ragtriage.data.datasets.making.make import USUAL_MIX, MakeOptions, mix_text, read_mix
 from ragtriage.data.datasets.making.requests import MakingPrompts
 from ragtriage.data.datasets.rules import RULES, add_derived
 from ragtriage.data.datasets.windows import CorpusWindows
@@ -45,9 +44,14 @@ class Wanted:
     @property
     def words(self) -> list[str]:
         """The words after `ragtriage` that make it."""
-        mix = ",".join(f"{kind}={share:g}" for kind, share in self.mix.items())
         options = job_options(
-            {"n": None, "name": self.name, "mix": mix, "model": self.model, "budget": self.budget}
+            {
+                "n": None,
+                "name": self.name,
+                "mix": mix_text(self.mix),
+                "model": self.model,
+                "budget": self.budget,
+            }
         )
         return ["dataset", "make", self.path, "-n", str(self.n), *options, "--yes"]
 
@@ -84,8 +88,7 @@ def make_form(opened: Opened | None) -> None:
             st.caption(f"From the corpus of {name}, version {opened.dataset.corpus_version}.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             n = st.number_input("Questions", 1, 10_000, USUAL_N, key="make_n", width=110)
-            usual = ", ".join(f"{kind}={share:g}" for kind, share in USUAL_MIX.items())
-            mix = st.text_input("Mix of kinds", usual, key="make_mix", width=360)
+            mix = st.text_input("Mix of kinds", mix_text(USUAL_MIX), key="make_mix", width=360)
             models = list(prices.models)
             at = models.index(prices.model().name) if prices.model().name in models else 0
             model = st.selectbox("Model", models, at, key="make_model", accept_new_options=True, width=200)
@@ -113,23 +116,10 @@ def _wanted(opened: Opened | None, path: str, n: int, mix: str, model: str, budg
         if not path.strip():
             raise DataError("corpus: nothing given; accepted: a folder or file on this machine")
         place = str(allowed_path(path))
-        return Wanted(place, "", n, _mix(mix), model, budget)
+        return Wanted(place, "", n, read_mix(mix), model, budget)
     dataset = opened.dataset
     kept_corpus = dataset.folder / "corpora" / dataset.corpus_version / "corpus.jsonl"
-    return Wanted(str(kept_corpus), dataset.name, n, _mix(mix), model, budget)
-
-
-def _mix(text: str) -> dict[str, float]:
-    shares: dict[str, float] = {}
-    for part in text.split(","):
-        kind, _, share = part.partition("=")
-        try:
-            shares[kind.strip()] = float(share)
-        except ValueError:
-            raise DataError(f"mix: {part.strip()!r}; accepted: KIND=SHARE, as in single=50") from None
-        if not math.isfinite(shares[kind.strip()]):
-            raise DataError(f"mix: {part.strip()!r}; accepted: a share that is a number of 0 or more")
-    return shares
+    return Wanted(str(kept_corpus), dataset.name, n, read_mix(mix), model, budget)
 
 
 def _plan(opened: Opened | None, wanted: Wanted) -> MakePlan:

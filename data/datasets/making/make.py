@@ -52,6 +52,29 @@ FILTERS: Mapping[str, str] = {
 }
 
 
+def read_mix(text: str) -> dict[str, float]:
+    """Read kinds with their shares, as in single=50,multi-hop=20.
+
+    Raises:
+        DataError: a share is no number.
+    """
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        kind, _, share = part.partition("=")
+        try:
+            shares[kind.strip()] = float(share)
+        except ValueError:
+            shares[kind.strip()] = math.nan
+        if not math.isfinite(shares[kind.strip()]):
+            raise DataError(f"mix: {part.strip()!r}; accepted: KIND=SHARE,... as in {mix_text(USUAL_MIX)}")
+    return shares
+
+
+def mix_text(mix: Mapping[str, float]) -> str:
+    """Return kinds with their shares as `read_mix` reads them."""
+    return ",".join(f"{kind}={share:g}" for kind, share in mix.items())
+
+
 @dataclass(frozen=True)
 class MakeOptions:
     """What is to be made."""
