@@ -14,12 +14,16 @@ import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 from ragtriage.data.chunking.corpus import Corpus, Document, read_corpus
 from ragtriage.data.datasets.checks import CHECKS, FreeChecks
+from ragtriage.data.datasets.from_questions import propose, read_items
 from ragtriage.data.datasets.item import GoldSpan, Item
 from ragtriage.data.datasets.windows import CorpusWindows
+from ragtriage.data.importers.load import read_question_file
+from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.text.tokens import content_tokens
 
 HINT = 0.8  # share of a question's content words in a passage from which it may answer
@@ -60,6 +64,14 @@ def musique_items(folder: Path) -> tuple[Corpus, list[Item]]:
         items.append(Item(row["id"], row["question"], row["answer"], "multi-hop", tuple(spans)))
     documents = tuple(Document(name, text) for name, text in texts.items())
     return Corpus("musique", documents), items
+
+
+def handbook_items() -> tuple[Corpus, Sequence[Item]]:
+    """Return the bundled questions of the handbook."""
+    folder = Path(str(files("ragtriage.data"))) / "bundled" / "handbook"
+    corpus = read_corpus([folder / "corpus"])
+    loaded = read_question_file(InputFile.from_path(folder / "questions.jsonl"))
+    return corpus, read_items(loaded, CorpusWindows(corpus)).items
 
 
 def rejected(windows: CorpusWindows, items: Iterable[Item], key: str, among: Sequence[Item] = ()) -> int:
@@ -124,6 +136,19 @@ def musique_rows(folder: Path) -> list[Row]:
     return rows
 
 
+def proposal_row(name: str, windows: CorpusWindows, items: Sequence[Item]) -> str:
+    """Return how often search proposes gold that it is not shown, first and among its proposals."""
+    with_gold = [item for item in items if item.spans]
+    ranks = []
+    for item in with_gold:
+        proposed = propose(replace(item, spans=()), windows)
+        hits = [at for at, span in enumerate(proposed) if any(map(span.overlaps, item.spans))]
+        ranks.append(min(hits, default=None))
+    first, any_ = sum(rank == 0 for rank in ranks), sum(rank is not None for rank in ranks)
+    n = len(with_gold)
+    return f"| {name} | {n} | {first} ({first / n:.0%}) | {any_} ({any_ / n:.0%}) |"
+
+
 def clapnq_row(folder: Path) -> Row:
     """Return how often a passage that does not answer has most words of its question, and one that does."""
     counts = []
@@ -155,6 +180,13 @@ def main() -> None:
         print(
             f"| {data} | {key} | {n_good} | {lost} ({lost / n_good:.1%}) | {bad} | {precision} | {recall} |"
         )
+    print("\n| data | questions | gold proposed first | among the three |\n|---|---|---|---|")
+    for name, (corpus, items) in {
+        "chunking_evaluation, questions alone": chunking_items(folder / "chunking_evaluation"),
+        "MuSiQue, question and answer, any hop": musique_items(folder / "musique"),
+        "handbook, question and answer": handbook_items(),
+    }.items():
+        print(proposal_row(name, CorpusWindows(corpus), items))
 
 
 if __name__ == "__main__":

@@ -38,11 +38,13 @@ class Chosen:
         return tuple(text.format(n) for n, text in lines if n)
 
 
-def choose(draft: Draft, unreviewed: bool = False) -> Chosen:
+def choose(draft: Draft, unreviewed: bool = False, part: str = "") -> Chosen:
     """Return the items of a draft that people read and kept; with `unreviewed`, also those to be read.
 
+    With a part, "dev" or "test", only those of it.
+
     Raises:
-        DataError: there is none.
+        DataError: there is none, or the dataset is not split.
     """
     dataset = draft.dataset
     corpus = dataset.corpus()
@@ -71,7 +73,17 @@ def choose(draft: Draft, unreviewed: bool = False) -> Chosen:
         replace(each.item, proposed=(), tags={**each.item.tags, REVIEWED: "true" if each.golden else "false"})
         for each in standing
     ]
-    items = tuple(with_parts(plain, split_share(dataset)))
+    share = split_share(dataset)
+    if part and share is None:
+        raise DataError(
+            f"dataset {dataset.name}: is not split; accepted: first `ragtriage dataset split "
+            f"{dataset.dataset_id}`"
+        )
+    items = tuple(item for item in with_parts(plain, share) if part in ("", item.tags.get(TAG)))
+    if not items:
+        raise DataError(
+            f"dataset {dataset.name}: none of its {len(plain):,} items is {part}; accepted: another share"
+        )
     return Chosen(
         items,
         **counts,
@@ -80,12 +92,14 @@ def choose(draft: Draft, unreviewed: bool = False) -> Chosen:
     )
 
 
-def freeze(draft: Draft, who: str, unreviewed: bool = False) -> tuple[Version, QuestionSet, Chosen]:
-    """Make the next version of a dataset; the newest where it has the same questions.
+def freeze(
+    draft: Draft, who: str, unreviewed: bool = False, part: str = ""
+) -> tuple[Version, QuestionSet, Chosen]:
+    """Make the next version of what `choose` gives; the newest where it has the same questions.
 
     Raises:
         DataError: there is no item.
     """
-    chosen = choose(draft, unreviewed)
+    chosen = choose(draft, unreviewed, part)
     read = sum(item.tags[REVIEWED] == "true" for item in chosen.items)
     return *draft.dataset.freeze(chosen.items, read, who), chosen

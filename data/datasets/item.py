@@ -55,6 +55,10 @@ class GoldSpan:
     quote: str = ""  # the text there, as it was when the span was set; "" where no corpus was at hand
     hop: str = ""  # spans of one hop are alternatives, and every hop is needed; "" for a span needed itself
 
+    def overlaps(self, other: GoldSpan) -> bool:
+        """Return whether two spans share a character."""
+        return self.doc_id == other.doc_id and self.start < other.end and other.start < self.end
+
     def to_dict(self) -> dict[str, Any]:
         """Return the span as `relevant_spans` has it."""
         place = {"doc_id": self.doc_id, "start": self.start, "end": self.end}

@@ -65,6 +65,20 @@ def test_unread_items_are_frozen_on_demand_with_their_tags_and_without_proposals
     assert again.version == version.version
 
 
+def test_a_version_of_the_test_part_has_no_dev_question(tmp_path: Path) -> None:
+    dataset = _dataset(tmp_path)
+    with pytest.raises(DataError, match="is not split"):
+        choose(read_draft(dataset), unreviewed=True, part="test")
+    set_split(dataset, 0.5)
+    draft = read_draft(dataset)
+    parts = [choose(draft, unreviewed=True, part=part).items for part in ("dev", "test")]
+    assert [{item.tags["split"] for item in items} for items in parts] == [{"dev"}, {"test"}]
+    assert sum(map(len, parts)) == len(draft.items)
+    set_split(dataset, 0.001)
+    with pytest.raises(DataError, match="none of its 4 items is dev"):
+        choose(draft, unreviewed=True, part="dev")
+
+
 def _apply(dataset: Dataset, new: Corpus) -> None:
     items = [each.item for each in read_draft(dataset).items]
     follow_corpus(dataset, items, new, "Ada")

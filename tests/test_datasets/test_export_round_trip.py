@@ -133,6 +133,13 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
+def test_an_id_that_qrels_cannot_hold_is_refused(tmp_path: Path) -> None:
+    item = Item("q\t1", "How many days?", "28", spans=ITEMS[0].spans)
+    with pytest.raises(DataError, match="holds a tab or a line break"):
+        write_export(_export([item]), "beir", str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
 def test_beir_has_a_line_for_each_document_with_gold_by_part(tmp_path: Path) -> None:
     write_export(_export(), "beir", str(tmp_path / "out"))
     assert (tmp_path / "out" / "qrels" / "test.tsv").read_text("utf-8").splitlines() == [

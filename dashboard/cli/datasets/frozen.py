@@ -21,6 +21,9 @@ from ragtriage.metrics.number_text import count
 
 MOST_LISTED = 20  # questions that a command lists; --json has all
 NAME = click.argument("name", metavar="DATASET")
+PART = click.option(
+    "--part", type=click.Choice(["dev", "test"]), default="", help="Only this part of the split."
+)
 
 
 def opened(workspace: str | None, name: str) -> Dataset:
@@ -31,13 +34,16 @@ def opened(workspace: str | None, name: str) -> Dataset:
 @click.command()
 @NAME
 @click.option("--unreviewed", is_flag=True, help="Also the items that nobody has read.")
+@PART
 @WHO
 @JSON
 @click.pass_obj
-def freeze(workspace: str | None, name: str, unreviewed: bool, who: str | None, as_json: bool) -> None:
+def freeze(
+    workspace: str | None, name: str, unreviewed: bool, part: str, who: str | None, as_json: bool
+) -> None:
     """Make a version: the items that people read and kept, as a question set that never changes."""
     dataset = opened(workspace, name)
-    version, facts, chosen = selection.freeze(read_draft(dataset), user_name(who), unreviewed)
+    version, facts, chosen = selection.freeze(read_draft(dataset), user_name(who), unreviewed, part)
     if as_json:
         print_json(
             {**asdict(version), "name": facts.name, "n": facts.n, "dev": chosen.dev, "notes": chosen.notes}
