@@ -21,9 +21,7 @@ from ragtriage.metrics.number_text import count
 
 MOST_LISTED = 20  # questions that a command lists; --json has all
 NAME = click.argument("name", metavar="DATASET")
-PART = click.option(
-    "--part", type=click.Choice(["dev", "test"]), default="", help="Only this part of the split."
-)
+PART = click.option("--part", type=click.Choice(["dev", "test"]), help="Only this part of the split.")
 
 
 def opened(workspace: str | None, name: str) -> Dataset:
@@ -39,11 +37,11 @@ def opened(workspace: str | None, name: str) -> Dataset:
 @JSON
 @click.pass_obj
 def freeze(
-    workspace: str | None, name: str, unreviewed: bool, part: str, who: str | None, as_json: bool
+    workspace: str | None, name: str, unreviewed: bool, part: str | None, who: str | None, as_json: bool
 ) -> None:
     """Make a version: the items that people read and kept, as a question set that never changes."""
     dataset = opened(workspace, name)
-    version, facts, chosen = selection.freeze(read_draft(dataset), user_name(who), unreviewed, part)
+    version, facts, chosen = selection.freeze(read_draft(dataset), user_name(who), unreviewed, part or "")
     if as_json:
         print_json(
             {**asdict(version), "name": facts.name, "n": facts.n, "dev": chosen.dev, "notes": chosen.notes}
