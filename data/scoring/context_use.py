@@ -37,6 +37,7 @@ class RunContextUse:
     top_length: FloatArray  # (n,) characters of that document; NaN where its text was not recorded
     # (n,) 1-based rank of the first gold document; inf where there is none, NaN unknown
     gold_rank: FloatArray
+    cache_key: str = ""  # that of the scored run
 
     @property
     def answered(self) -> BoolArray:
@@ -143,6 +144,7 @@ def context_use_of(scored: ScoredRun) -> RunContextUse | None:
         top_relevant=_array(stored["top_relevant"], np.int8),
         top_length=_array(stored["top_length"], np.float64),
         gold_rank=_array(stored["gold_rank"], np.float64),
+        cache_key=scored.cache_key,
     )
 
 

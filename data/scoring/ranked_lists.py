@@ -47,6 +47,7 @@ class RankedLists:
     # (n, U) object array, hop label of each gold unit of `documents`, "" without one
     hops: NDArray[np.object_]
     spans: SpanRankings | None  # lists joined with gold spans of text; None where the run has no gold text
+    cache_key: str = ""  # that of the scored run
 
 
 def ranked_table(table: pa.Table, batch: Batch) -> pa.Table:
@@ -118,7 +119,7 @@ def ranked_lists(scored: ScoredRun) -> RankedLists | None:
     """Return the ranked lists of a run, cached for as long as the run is in use; None without gold."""
     with _lock:
         if scored not in _read:
-            _read[scored] = _ranked_lists(scored.auxiliary_table("ranked"))
+            _read[scored] = _ranked_lists(scored.auxiliary_table("ranked"), scored.cache_key)
         return _read[scored]
 
 
@@ -126,13 +127,14 @@ _lock = Lock()
 _read: WeakKeyDictionary[ScoredRun, RankedLists | None] = WeakKeyDictionary()
 
 
-def _ranked_lists(stored: Any) -> RankedLists | None:
+def _ranked_lists(stored: Any, cache_key: str) -> RankedLists | None:
     if stored is None:
         return None
     documents, spans = _documents(stored, ""), _spans(stored)
     if documents is None and spans is None:
         return None
-    return RankedLists(documents, _documents(stored, "first_"), _hop_labels(stored, documents), spans)
+    first_pass, hops = _documents(stored, "first_"), _hop_labels(stored, documents)
+    return RankedLists(documents, first_pass, hops, spans, cache_key)
 
 
 def _hop_labels(stored: Any, documents: Rankings | None) -> NDArray[np.object_]:

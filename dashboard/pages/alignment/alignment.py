@@ -39,9 +39,8 @@ band = st.container()
 source = source_picker(context_use)
 rates = {rate.source: rate for rate in rates_of(scored)}
 with band:
-    open_page(
-        alignment_headline(name, rates[source], by_relevance(scored, source), findings), meta=run_facts(view)
-    )
+    headline = alignment_headline(name, rates[source], by_relevance(scored, context_use, source), findings)
+    open_page(headline, meta=run_facts(view))
 st.markdown("### Which ranks the answers use")
 grid_section(scored, context_use, source)
 advice(context_use, rates[source])

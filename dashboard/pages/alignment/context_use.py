@@ -33,7 +33,6 @@ from ragtriage.data.analysis.alignment import (
     SPLITS,
     Group,
     Rate,
-    UseGrid,
     by_k,
     by_rank,
     gap_of,
@@ -50,7 +49,6 @@ from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import count, interval_text, number, percent
 from ragtriage.metrics.result_table import Count, ResultTable, Row, Share, ShareEnds
-from ragtriage.metrics.statistics.intervals import Interval
 
 OUTCOME_METRICS = (
     *CORRECTNESS,
@@ -66,6 +64,8 @@ K_TITLES = {"wasted_context": "wasted context", "deep_reliance": "deep reliance"
 K_COHORTS = {"wasted_context": "wasted", "deep_reliance": "deep"}
 SPLIT_COHORTS = {"relevant": "ignored_relevant", "length": "ignored_length", "query_type": "ignored_top"}
 _citations = kept(citations_of_run)
+_by_k, _by_rank, _by_gold_rank = kept(by_k), kept(by_rank), kept(outcome_by_gold_position)
+_gap, _grid = kept(gap_of), kept(use_grid)
 
 
 @kept
@@ -76,42 +76,14 @@ def context_use_in(scored: ScoredRun) -> RunContextUse | None:
 
 
 @kept
-def _by_k(scored: ScoredRun, source: str, k: int) -> dict[str, list[Group]]:
-    context_use = context_use_in(scored)
-    return {} if context_use is None else by_k(scored, context_use, source, k)
-
-
-@kept
-def _splits(scored: ScoredRun, source: str) -> dict[str, list[Group]]:
-    context_use = context_use_in(scored)
-    if context_use is None:
-        return {}
+def _splits(scored: ScoredRun, context_use: RunContextUse, source: str) -> dict[str, list[Group]]:
     splits = {by: split(scored, context_use, source, by) for by in SPLITS}
     return {by: groups for by, groups in splits.items() if groups}
 
 
-@kept
-def ranks_used(scored: ScoredRun, source: str) -> list[Group]:
-    """Return for each rank the share of answers that use it."""
-    context_use = context_use_in(scored)
-    return [] if context_use is None else by_rank(scored, context_use, source)
-
-
-@kept
-def _by_gold_rank(scored: ScoredRun, metric: str) -> list[Group]:
-    context_use = context_use_in(scored)
-    return [] if context_use is None else outcome_by_gold_position(scored, context_use, metric)
-
-
-@kept
-def _gap(scored: ScoredRun, source: str) -> Interval | None:
-    context_use = context_use_in(scored)
-    return None if context_use is None else gap_of(scored, context_use, source)
-
-
-def by_relevance(scored: ScoredRun, source: str) -> list[Group]:
+def by_relevance(scored: ScoredRun, context_use: RunContextUse, source: str) -> list[Group]:
     """Return the rate where the top-ranked document is relevant, and where it is not."""
-    return _splits(scored, source).get("relevant", [])
+    return _splits(scored, context_use, source).get("relevant", [])
 
 
 def has_own_answers(scored: ScoredRun) -> bool:
@@ -129,7 +101,7 @@ def source_picker(context_use: RunContextUse) -> str:
 
 def split_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> None:
     """Draw the rate of ignored top-ranked documents by a property of the document or the question."""
-    splits = _splits(scored, source)
+    splits = _splits(scored, context_use, source)
     if not splits:
         return
     st.subheader("When the top-ranked document is ignored")
@@ -162,7 +134,7 @@ def _case_buttons(
 
 def rank_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> None:
     """Draw how often the document at each rank is used."""
-    groups = ranks_used(scored, source)
+    groups = _by_rank(scored, context_use, source)
     st.subheader("Which ranks the answers use")
     point = clicked(plotly_figure(rank_bars(groups)), "by_rank", "Share of answers that use each rank")
     sizes = ", ".join(f"{group.value.n_scored:,}" for group in groups)
@@ -189,7 +161,7 @@ def k_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> Non
     """Draw wasted context and deep reliance over k; a point opens its cases."""
     k = k_picker(scored.run)
     st.subheader("Wasted context and deep reliance by k")
-    by_metric = _by_k(scored, source, max(k, DEEPEST))
+    by_metric = _by_k(scored, context_use, source, max(k, DEEPEST))
     figure = plotly_figure(k_lines(by_metric, K_TITLES, k))
     point = clicked(figure, "k_lines", "Wasted context and deep reliance over k")
     at_k = {name: groups[min(k, len(groups)) - 1].value for name, groups in by_metric.items() if groups}
@@ -217,21 +189,17 @@ def k_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> Non
 def gap_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> None:
     """Show how far the order of use is from the retriever's ranking, where shares are known."""
     st.subheader("Does the order of use follow the ranking?")
-    gap = _gap(scored, source)
-    if gap is None or not gap.n_scored:
-        st.caption(
-            "Rank-use gap: not measured; it needs the share of each answer that comes from each document."
-        )
+    gap = _gap(scored, context_use, source)
+    if not gap.n_scored:
+        needed = "it needs the share of each answer that comes from each document"
+        st.caption(f"Rank-use gap: not measured; {needed}.")
         return
     st.markdown(
         f"Rank-use gap **{number(gap.mean)}** {interval_text(gap.low, gap.high)}: 0 where answers rely most "
         "on the highest-ranked documents, 1 where they rely only on others."
     )
-    facts(
-        f"n = {count(gap.n_scored, 'question')} with an answer that uses a document",
-        ORIGINS[source],
-        methods([gap]),
-    )
+    n = count(gap.n_scored, "question")
+    facts(f"n = {n} with an answer that uses a document", ORIGINS[source], methods([gap]))
     if st.button("Cases, the widest gap first", key="cases_gap"):
         _open_cohort("known_use", cohort_source(context_use, source), sort="rank_use_gap", descending=True)
 
@@ -246,7 +214,7 @@ def gold_rank_section(scored: ScoredRun, context_use: RunContextUse) -> None:
         return
     titles = {name: title_of(name) for name in available}
     metric = choose("Outcome metric", "shown_metric", available, titles, {}, width=260)
-    groups = _by_gold_rank(scored, metric)
+    groups = _by_gold_rank(scored, context_use, metric)
     if not groups:
         st.caption(f"No case has both {titles[metric]} and a known rank of the gold.")
         return
@@ -262,13 +230,8 @@ def gold_rank_section(scored: ScoredRun, context_use: RunContextUse) -> None:
         "`ragtriage experiment position` places the gold itself",
         "click a point for its cases, lowest first",
     )
-    entries = [
-        (
-            "no gold in the context" if group.key == "none" else f"gold: {group.key}",
-            f"gold_position:{group.key}",
-        )
-        for group in groups
-    ]
+    titled = {group.key: f"gold: {group.key}" for group in groups} | {"none": "no gold in the context"}
+    entries = [(titled[group.key], f"gold_position:{group.key}") for group in groups]
     _case_buttons("places", "Open cases", entries, sort=metric)
     if point is not None:
         _open_cohort(str(point[0]), sort=metric)
@@ -350,11 +313,8 @@ def advice(context_use: RunContextUse, rate: Rate) -> None:
     """Show possible causes of a rate above the alert line, and links to its cases."""
     value = rate.value
     if value.mean > ALERT:
-        st.caption(
-            "Possible causes: "
-            + "; ".join(f"**{cause}**, {reason}" for cause, reason in POSSIBLE_CAUSES)
-            + "."
-        )
+        causes = "; ".join(f"**{cause}**, {reason}" for cause, reason in POSSIBLE_CAUSES)
+        st.caption(f"Possible causes: {causes}.")
     narrowed = cohort_source(context_use, rate.source)
     with st.container(horizontal=True):
         if value.mean > 0 and st.button("Cases that ignore it", key="cases_ignored"):
@@ -382,19 +342,10 @@ def _open_cohort(key: str, source: str = "", **order: object) -> None:
     open_cases(cohort=with_source(key, source), **order)
 
 
-@kept
-def _grid(scored: ScoredRun, source: str) -> UseGrid | None:
-    context_use = context_use_in(scored)
-    return None if context_use is None else use_grid(scored, context_use, source)
-
-
 def grid_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> None:
     """Draw a column for each answer, or shares by group where they are many; a mark opens its case."""
-    grid = _grid(scored, source)
-    if grid is None:
-        return
-    narrowed, by_rank = cohort_source(context_use, source), ranks_used(scored, source)
-    groups = list(GOLD_GROUPS)
+    grid, ranks = _grid(scored, context_use, source), _by_rank(scored, context_use, source)
+    narrowed, groups = cohort_source(context_use, source), list(GOLD_GROUPS)
     many = len(grid.rows) > MOST_COLUMNS
     names = [f"{scored.question_ids[scored.question[row]]}~{scored.repeats[row]}" for row in grid.rows]
 
@@ -410,17 +361,16 @@ def grid_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> 
 
     tokens = THEMES[current_theme()]
     if many:
-        figure = use_heat(grid, by_rank, of_group, tokens)
+        figure = use_heat(grid, ranks, of_group, tokens)
     else:
-        figure = use_columns(grid, by_rank, names, of_answer, tokens)
+        figure = use_columns(grid, ranks, names, of_answer, tokens)
     alt = "Which ranks the answers use, by where their gold is ranked; the tab “By rank” has the numbers"
     cell = clicked(figure, "use_grid", alt, theme=None)
-    legend = "shade: share of the group that uses the rank" if many else LEGEND
     facts(
-        legend,
+        "shade: share of the group that uses the rank" if many else LEGEND,
         f"{count(len(grid.rows), 'answer')}, refusals left out",
         ORIGINS[source],
-        methods([group.value for group in by_rank]),
+        _interval_methods(ranks),
         "click a cell for its cases" if many else "click a mark for its case",
     )
     if cell is not None:

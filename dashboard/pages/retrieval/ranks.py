@@ -285,16 +285,13 @@ def step_section(run: Run, view: View, k: int) -> None:
     st.caption("“At most” is a ceiling, not a forecast. A bar opens the cases that its step adds.")
 
 
-@kept
-def _curves(scored: ScoredRun, k: int) -> list[Curve]:
-    lists = ranked_lists(scored)
-    return [] if lists is None else curves(scored, lists, k=k)
+_curves = kept(curves)
 
 
 def run_curves(scored: ScoredRun, k: int) -> list[Curve]:
     """Return the metrics of a run over k, at least up to k."""
     lists = ranked_lists(scored)
-    return [] if lists is None else _curves(scored, k_beyond(lists, k))
+    return [] if lists is None else _curves(scored, lists, k=k_beyond(lists, k))
 
 
 def lists_of(view: View, run: Run) -> RankedLists | None:
@@ -310,7 +307,7 @@ def k_beyond(lists: RankedLists, k: int) -> int:
 def curve_section(view: View, lists: RankedLists, k: int) -> None:
     """Draw the metrics over k with those of the baseline, and a table of their values at k."""
     scored = view.scored(view.run)
-    ours = _curves(scored, k_beyond(lists, k))
+    ours = _curves(scored, lists, k=k_beyond(lists, k))
     base, base_name = baseline_curves(view, k)
     lengths = list_lengths(lists)
     draw(
@@ -343,7 +340,8 @@ def baseline_curves(view: View, k: int) -> tuple[list[Curve], str]:
     lists = None if view.baseline is None else lists_of(view, view.baseline)
     if view.baseline is None or lists is None or not len(list_lengths(lists)):
         return [], ""
-    return _curves(view.scored(view.baseline), k_beyond(lists, k)), view.labels[view.baseline.run_id]
+    measured = _curves(view.scored(view.baseline), lists, k=k_beyond(lists, k))
+    return measured, view.labels[view.baseline.run_id]
 
 
 def case_buttons(key: str, entries: Sequence[tuple[str, str, int]]) -> None:

@@ -20,11 +20,10 @@ from ragtriage.dashboard.tables.cutoffs import (
 )
 from ragtriage.dashboard.wording.comparisons import family_text
 from ragtriage.dashboard.wording.escaping import markdown_text
-from ragtriage.data.analysis.gold_reach import RerankingEffect, misranked, nowhere, reranking_effect
+from ragtriage.data.analysis.gold_reach import misranked, nowhere, reranking_effect
 from ragtriage.data.analysis.retrieval_curves import (
     EVERY,
     HOPS,
-    Curve,
     TypeCurve,
     hop_curves,
     hop_tallies,
@@ -35,8 +34,7 @@ from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.cases.context_cohorts import CONTEXT_COHORTS
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import MOST_SLICE_VALUES
-from ragtriage.data.scoring.ranked_lists import RankedLists, ranked_lists
-from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.scoring.ranked_lists import RankedLists
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.analysis.retrieval import KINDS, LEAST_GAIN
 from ragtriage.metrics.definitions.context_quality import LOCAL_MODEL_METRICS, METRICS
@@ -55,17 +53,14 @@ BY_MODEL = (
 )
 
 
-@kept
-def _types(scored: ScoredRun, kinds: dict[str, str], k: int) -> list[TypeCurve]:
-    lists = ranked_lists(scored)
-    return [] if lists is None else type_curves(scored, lists, kinds, k)
+_types, _reranking_effect, _hop_curves = kept(type_curves), kept(reranking_effect), kept(hop_curves)
 
 
 def type_section(view: View, lists: RankedLists, k: int) -> None:
     """Show the question types with their primary metrics and a suggested k; their kinds can be changed."""
     scored = view.scored(view.run)
     kinds = {name: kind for name, kind in sorted(current_selection().kinds.items()) if kind in KINDS}
-    all_types = _types(scored, kinds, k_beyond(lists, k))
+    all_types = _types(scored, lists, kinds, k_beyond(lists, k))
     types = all_types[:MOST_TYPES]
     notes, hint = _notes(types, len(all_types), types_named(scored))
     chosen = choose_row(type_table(types, k), "types", hint, *notes)
@@ -156,21 +151,9 @@ def _keep_kind(name: str, key: str) -> None:
     keep(kinds={**current_selection().kinds, name: st.session_state[key]})
 
 
-@kept
-def _reranking_effect(scored: ScoredRun, k: int) -> RerankingEffect | None:
-    lists = ranked_lists(scored)
-    return None if lists is None else reranking_effect(scored, lists, k)
-
-
-@kept
-def _hop_curves(scored: ScoredRun, k: int) -> list[Curve]:
-    lists = ranked_lists(scored)
-    return [] if lists is None else hop_curves(scored, lists, k)
-
-
 def rerank_section(view: View, lists: RankedLists, k: int) -> None:
     """Show which gold the reranker moved into the top k and which it pushed out."""
-    effect = _reranking_effect(view.scored(view.run), k)
+    effect = _reranking_effect(view.scored(view.run), lists, k)
     if effect is None:
         st.caption(
             "No first pass with gold documents is recorded, so what reranking moved is not known: record the "
@@ -219,7 +202,7 @@ def hop_section(view: View, lists: RankedLists, k: int) -> None:
     if not tallies:
         st.caption("The gold names no hops (`relevant[].hop`), so multi-hop questions cannot be separated.")
         return
-    curves = _hop_curves(view.scored(view.run), k_beyond(lists, k))
+    curves = _hop_curves(view.scored(view.run), lists, k_beyond(lists, k))
     st.subheader("Multi-hop questions")
     draw(
         plotly_figure(hop_lines(curves, k)),
