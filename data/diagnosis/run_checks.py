@@ -11,12 +11,10 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from ragtriage.data.declarations import HOW_TO_DECLARE
-from ragtriage.data.diagnosis.answer_shift import answer_shift
 from ragtriage.data.diagnosis.contradicted_scores import contradicted_scores
 from ragtriage.data.diagnosis.other_languages import other_languages
-from ragtriage.data.diagnosis.text_findings import answer_texts
+from ragtriage.data.diagnosis.text_findings import answer_shift, answer_texts, unchecked_isolation
 from ragtriage.data.diagnosis.tuned_questions import question_set_findings
-from ragtriage.data.diagnosis.unchecked_isolation import unchecked_isolation
 from ragtriage.data.diagnosis.weak_judge import weak_judges
 from ragtriage.data.scoring.batch_scores import OVER_ANSWERS
 from ragtriage.data.scoring.imported_scores import FAILED_CODE, declared_scales, imported_scores, on_scale

@@ -1,14 +1,23 @@
-"""From the stored texts of a run to the input of the sanity rules on them."""
+"""From the stored texts of a run to the input of the sanity rules on them, and findings on its accounts."""
 
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ragtriage.data.scoring.grouping import common_languages
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.data.store.stored_file import reading
 from ragtriage.data.text.language import language_name
-from ragtriage.metrics.sanity.rule import AnswerTexts
+from ragtriage.data.text.tokens import content_tokens
+from ragtriage.metrics.number_text import count
+from ragtriage.metrics.sanity.rule import AnswerShift, AnswerTexts, Finding, Severity, rows_of
 from ragtriage.metrics.schema.scores import BoolArray, Source
 
 TELLING = 60  # characters of an answer in letters, from which on its language is sure enough
@@ -96,3 +105,87 @@ def _languages(
 
 def _alike(code: str, other: str) -> bool:
     return code == other or any({code, other} <= group for group in _ALIKE)
+
+
+MOST_ROWS = 500  # looked at, in a row: what is shifted is so against its neighbours
+FITS = 0.6  # share of a reference's words, weighed by their rarity, that an answer which fits it has
+CLEARLY = 0.5  # an answer's own reference fits less than this part of another one
+
+
+@lru_cache(maxsize=64)  # the samples of a run never change
+def answer_shift(samples: Path) -> AnswerShift | None:
+    """Return how the answers of a run fit their references and those of other questions; None without any."""
+    with reading(samples), pq.ParquetFile(samples) as file:
+        batches = file.iter_batches(MOST_ROWS, columns=["row", "answer", "reference_answer"])
+        records = next(batches).to_pylist() if file.metadata.num_rows else []
+    pairs = [
+        (record["row"], record["answer"], record["reference_answer"])
+        for record in records
+        if record["answer"] and record["reference_answer"]
+    ]
+    return shift_of(pairs) if pairs else None
+
+
+def shift_of(pairs: Sequence[tuple[int, str, str]]) -> AnswerShift:
+    """Compare the words of each answer with every reference that no other question shares.
+
+    Args:
+        pairs: row, answer and reference of each question.
+    """
+    references = [frozenset(content_tokens(reference.lower())) for _, _, reference in pairs]
+    shared = Counter(references)
+    places = defaultdict(list)
+    for at, reference in enumerate(references):
+        for token in reference:
+            places[token].append(at)
+    rarity = {token: math.log(1 + len(pairs) / len(rows)) for token, rows in places.items()}
+    whole = np.array([sum(rarity[token] for token in reference) for reference in references])
+    own_only = np.array([shared[reference] == 1 for reference in references]) & (whole > 0)
+    n_own, shifted, steps = 0, [], Counter[int]()
+    for at, (row, answer, _) in enumerate(pairs):
+        has = np.zeros(len(pairs))
+        for token in content_tokens(answer.lower()) & rarity.keys():
+            has[places[token]] += rarity[token]
+        fit = np.divide(has, whole, out=np.zeros(len(pairs)), where=whole > 0)
+        own, others = fit[at], np.where(own_only, fit, 0.0)
+        others[at] = 0.0
+        best = int(others.argmax())
+        n_own += int(own >= FITS)
+        if others[best] >= FITS and own < CLEARLY * others[best]:
+            shifted.append(row)
+            steps[pairs[best][0] - row] += 1
+    step, most = steps.most_common(1)[0] if steps else (0, 0)
+    return AnswerShift(len(pairs), n_own, tuple(shifted), step, most)
+
+
+_PLAIN = ("account_id", "tenant")  # that say what they are for; a customer may be the subject of a document
+
+
+def unchecked_isolation(scored: ScoredRun) -> list[Finding]:
+    """Return the findings on accounts that questions and retrieved documents do not both name."""
+    table = scored.auxiliary_table("texts")
+    if table is None or table["asks_for"].null_count + table["owned_by"].null_count == 2 * scored.n:
+        return []
+    asking, owned, accounts = (table[name].to_pylist() for name in ("asks_for", "owned_by", "account"))
+    retrieved = scored.stage_features["documents"] > 0
+    findings = []
+    by_questions = retrieved & np.array([bool(kinds) for kinds in asking])
+    names = {kind for kinds in asking for kind in kinds or ()}
+    if len({account for account in accounts if account}) > 1 and by_questions.any():
+        findings.append(_finding("question", "retrieved document", names, by_questions))
+    by_documents = np.array([bool({*(kinds or ())} & {*_PLAIN}) for kinds in owned]) & ~by_questions
+    names = {kind for kinds in owned for kind in kinds or ()}
+    if by_documents.any() and "account_id" not in names:  # of which a check says so
+        findings.append(_finding("retrieved document", "question", names, by_documents))
+    return findings
+
+
+def _finding(named: str, unnamed: str, kinds: set[str], rows: np.ndarray) -> Finding:
+    n, by = int(rows.sum()), " and ".join(sorted(kinds))
+    severity: Severity = "warning" if kinds & {*_PLAIN} else "note"
+    message = (
+        f"In {count(n, 'sample')} the {named} names its {by} and no {unnamed} does, so whether anything of "
+        "others is shown cannot be checked. Record it on both sides, in `account_id`, tags or metadata."
+    )
+    title = f"Isolation cannot be checked: only {named}s name their {by}"
+    return Finding("unchecked_isolation", severity, title, message, (), n, rows_of(rows))

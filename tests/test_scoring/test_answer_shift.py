@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ragtriage.data.api import add_run
-from ragtriage.data.diagnosis.answer_shift import shift_of
 from ragtriage.data.diagnosis.run_checks import check_run
+from ragtriage.data.diagnosis.text_findings import shift_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import CheckInput
