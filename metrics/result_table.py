@@ -1,11 +1,9 @@
 """A table of results, made once: typed cells, which pages, reports and terminals each draw their way."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Protocol, TypeAlias
+from typing import Protocol, Self, TypeAlias
 
 from ragtriage.metrics.number_text import NOT_MEASURED, interval_text, number, p_value, percent, signed
 from ragtriage.metrics.statistics.intervals import Interval
@@ -132,7 +130,7 @@ class ResultTable:
     # for each row the cohort of its cases, see ragtriage.data.cases; () for none
     cohorts: tuple[str, ...] = ()
 
-    def only(self, *columns: str) -> ResultTable:
+    def only(self, *columns: str) -> Self:
         """Return the same rows with some of their columns."""
         return replace(self, rows=tuple({column: row[column] for column in columns} for row in self.rows))
 

@@ -3,8 +3,6 @@
 `python -m ragtriage.dashboard.cli.github gate|report` is what action.yml calls.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -17,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from ragtriage.dashboard.cli.github_comments import CommentError, Comments
 from ragtriage.dashboard.cli.main import main
@@ -85,7 +83,7 @@ class Inputs:
     version: str  # commit of the job
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Inputs:
+    def of(cls, environment: Mapping[str, str]) -> Self:
         """Read them."""
 
         def text(name: str) -> str:

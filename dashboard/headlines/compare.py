@@ -1,9 +1,8 @@
 """The headline of the Compare page: what changed beyond chance from the baseline to a version."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.headlines.triage import guardrail_clauses
@@ -86,7 +85,7 @@ class _Outcome:
     open: tuple[MetricDifference, ...]
 
     @classmethod
-    def of(cls, comparison: Comparison, metrics: Sequence[str]) -> _Outcome:
+    def of(cls, comparison: Comparison, metrics: Sequence[str]) -> Self:
         rows = [row for row in comparison.differences if row.metric in metrics and _sayable(row)]
         rows.sort(key=lambda row: -abs(gain(row)))
 

@@ -1,11 +1,9 @@
 """A headline: what a page concludes, in one statement, with what it rests on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Self
 
 State = Literal["good", "bad", "cannot tell", "not measured", "doubted", "empty"]
 GLYPHS: Mapping[State, str] = MappingProxyType(
@@ -44,7 +42,7 @@ class Headline:
     detail: str = ""  # the numbers and n behind it, one sentence or two
     doubt: str = ""  # what the checks doubt about it; "" for nothing
 
-    def after(self, alarm: str) -> Headline:
+    def after(self, alarm: str) -> Self:
         """Return the headline with an alarm before its detail, and its state bad; itself without an alarm."""
         if not alarm:
             return self

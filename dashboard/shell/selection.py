@@ -1,11 +1,9 @@
 """The selection: everything a person has chosen, as one validated object whose save format is the URL."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Self
 
 from ragtriage.data.cases.cases import LABEL_STATES, CaseFilter
 from ragtriage.data.cases.cohorts import cohort_title
@@ -133,7 +131,7 @@ class Selection:
     tab: str = ""  # which tab of the page is open; "" for the usual one
     unfolded: tuple[str, ...] = ()  # keys of the folded sections that are open
 
-    def with_(self, **changes: Any) -> Selection:
+    def with_(self, **changes: Any) -> Self:
         """Return a copy with some values changed; a baseline that is named is the one of Compare too."""
         return replace(self, **({"since": "", **changes} if changes.get("baseline") else changes))
 
@@ -147,7 +145,7 @@ class Selection:
         return params
 
     @classmethod
-    def from_params(cls, params: Mapping[str, str]) -> Selection:
+    def from_params(cls, params: Mapping[str, str]) -> Self:
         """Read a selection from URL parameters; unknown names and values out of range keep their defaults."""
         defaults = cls()
         values: dict[str, Any] = {}
@@ -177,7 +175,7 @@ class Selection:
             descending=self.descending,
         )
 
-    def unfiltered(self) -> Selection:
+    def unfiltered(self) -> Self:
         """Return a copy that shows every case."""
         defaults = Selection()
         names = (

@@ -1,11 +1,10 @@
 """What runs answered: how many of the questions, as a mean over few is none over all, and whether alike."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pyarrow.compute as pc
@@ -154,7 +153,7 @@ class _Side:
     rightly: BoolArray  # whether any repeat is a right refusal
 
     @classmethod
-    def of(cls, side: Diagnosis, rows: IntArray, metric: str) -> _Side:
+    def of(cls, side: Diagnosis, rows: IntArray, metric: str) -> Self:
         scored = side.scored
 
         def means(values: FloatArray) -> FloatArray:

@@ -4,8 +4,6 @@ The workspace keeps a folder for each, named after its content: the record, and 
 replies. Its state is not stored but read off: done is what has a run for each arm.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -14,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import orjson
@@ -188,7 +186,7 @@ class Experiment:
         """The runs that there are."""
         return tuple(arm.run_id for arm in self.arms if arm.run_id)
 
-    def with_run(self, key: str, run_id: str) -> Experiment:
+    def with_run(self, key: str, run_id: str) -> Self:
         """Return the experiment with the run of an arm."""
         arms = tuple(replace(arm, run_id=run_id) if arm.key == key else arm for arm in self.arms)
         return replace(self, arms=arms)

@@ -1,13 +1,11 @@
 """What an experiment takes before it is begun: requests, tokens, cost and time, as far as they are known."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import count, takewhile
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -37,7 +35,7 @@ class PlannedExperiment:
     experiment: Experiment  # its record, without runs
     dataset_version: str = ""  # of the questions
 
-    def attempted(self, attempt: int, note: str = "") -> PlannedExperiment:
+    def attempted(self, attempt: int, note: str = "") -> Self:
         """Return the same experiment, asked for the so many-th time, and why."""
         begun = self.experiment
         identifier = experiment_id(
@@ -48,7 +46,7 @@ class PlannedExperiment:
             self, experiment=replace(begun, experiment_id=identifier, attempt=attempt, notes=notes)
         )
 
-    def newest(self, workspace: Workspace) -> PlannedExperiment:
+    def newest(self, workspace: Workspace) -> Self:
         """Return the newest attempt that was begun; the first where none was."""
         attempts = map(self.attempted, count(1))
         begun = takewhile(lambda each: is_kept(workspace, each.experiment.experiment_id), attempts)

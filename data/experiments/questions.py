@@ -1,12 +1,10 @@
 """The questions of an experiment with their accepted answers and gold passages: of a set, a file or a run."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -146,7 +144,7 @@ class Questions:
         content.append([[passage.doc_id, passage.text] for passage in (*self.documents, *self.negatives)])
         return hashlib.sha256(orjson.dumps(content)).hexdigest()[:12]
 
-    def first(self, limit: int | None) -> Questions:
+    def first(self, limit: int | None) -> Self:
         """Return the first questions; what is drawn from stays."""
         if limit is None or limit >= len(self.questions):
             return self

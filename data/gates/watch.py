@@ -1,7 +1,5 @@
 """Watching a folder: result files are imported, scored and gated as they appear."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -15,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Literal
+from typing import Literal, Self
 
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.gates.baseline import baseline_of
@@ -96,7 +94,7 @@ class Memory:
     contents: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, root: Path, folder: Path, project: str) -> Memory:
+    def of(cls, root: Path, folder: Path, project: str) -> Self:
         """Read the memory of a folder watched for a project; it is empty where the file cannot be read."""
         key = hashlib.sha256(f"{folder}\0{project}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
         path = root / "watch" / f"{key}.json"

@@ -1,11 +1,9 @@
 """Scores from a judgement: the metrics computed from the judge's labels, and what became of every sample."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import orjson
@@ -86,7 +84,7 @@ class JudgedInputs:
     present: Mapping[str, BoolArray]  # key of LACKING -> (n,) True where the sample has it
 
     @classmethod
-    def of(cls, table: pa.Table) -> JudgedInputs:
+    def of(cls, table: pa.Table) -> Self:
         """Look at an Arrow table of samples."""
         retrieved = Ragged.of(table["retrieved"])
         documents = np.zeros(table.num_rows, dtype=np.bool_)

@@ -1,11 +1,9 @@
 """The sample as it is stored: its Arrow schema, its fields, the ids made, and lists as flat arrays."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -191,7 +189,7 @@ class Ragged:
     entries: Any  # the m entries, an Arrow array
 
     @classmethod
-    def of(cls, column: Any) -> Ragged:
+    def of(cls, column: Any) -> Self:
         """Flatten a list array or a chunked one."""
         array = _whole(column)
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)

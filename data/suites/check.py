@@ -1,10 +1,8 @@
 """A check as recorded, the sample it belongs to, what evaluating it finds, and what makes it malformed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -34,7 +32,7 @@ class CheckedSample:
         self.was_read = False  # whether a rule has looked at it, so that its outcome rests on it
 
     @classmethod
-    def of(cls, sample: Mapping[str, Any]) -> CheckedSample:
+    def of(cls, sample: Mapping[str, Any]) -> Self:
         """Return a stored sample, as read by ragtriage.data.store.sample_reader."""
         return cls({name: [value] for name, value in sample.items()}, 0)
 

@@ -1,9 +1,8 @@
 """Scores: values with their status and source."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +72,7 @@ class Scores:
         values: FloatArray,
         unscored: list[tuple[BoolArray, Status, str]],
         source: NDArray[np.int8] | Source = Source.COMPUTED,
-    ) -> Scores:
+    ) -> Self:
         """Build Scores from raw values and (mask, status, reason) rules; the first matching rule wins.
 
         A NaN that no rule covers becomes FAILED with the reason "not a number".

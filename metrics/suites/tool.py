@@ -1,13 +1,11 @@
 """Tool calls against expected ones: selection, order, arguments by BFCL's rules, repeats (pass^k)."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from ragtriage.metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, fits_type
 
@@ -37,7 +35,7 @@ class ExpectedCall:
     nested: bool = False
 
     @classmethod
-    def exactly(cls, name: str, arguments: Mapping[str, Any] | None) -> ExpectedCall:
+    def exactly(cls, name: str, arguments: Mapping[str, Any] | None) -> Self:
         """Return a call of which each argument has one accepted value."""
         return cls(name, None if arguments is None else {key: (value,) for key, value in arguments.items()})
 

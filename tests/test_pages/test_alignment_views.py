@@ -13,13 +13,21 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.charts.context_use import VersionRate, k_lines, place_points, version_rates
 from ragtriage.dashboard.charts.plotly_figure import plotly_figure
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.data.analysis.alignment import Group, Rate, by_k, gap_of, outcome_by_gold_position
+from ragtriage.data.analysis.alignment import (
+    Group,
+    Rate,
+    by_k,
+    gap_of,
+    gold_position,
+    outcome_by_gold_position,
+)
 from ragtriage.data.api import add_run
 from ragtriage.data.cases.cohorts import cohort_rows, cohort_title
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.context_use import RunContextUse, context_use_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.intervals import Interval
 
 SPLITS, OVER_K, BY_RANK, PLACES = "By document and type", "Over k", "By rank", "Gold in the middle"
@@ -187,17 +195,17 @@ def test_a_cut_deeper_than_what_is_drawn_has_its_own_value(
 
 def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _loaded(workspace)
-    asked: list[str] = []
+    asked: list[int] = []
 
-    def counted(scored: ScoredRun, found: RunContextUse, metric: str) -> list[Group]:
-        asked.append(metric)
-        return outcome_by_gold_position(scored, found, metric)
+    def counted(rank: FloatArray, documents: IntArray) -> IntArray:
+        asked.append(len(rank))
+        return gold_position(rank, documents)
 
-    monkeypatch.setattr("ragtriage.dashboard.pages.alignment.context_use.outcome_by_gold_position", counted)
+    monkeypatch.setattr("ragtriage.data.analysis.alignment.gold_position", counted)
     app = _open(workspace, monkeypatch, PLACES, project="p")
     app.run()
     assert not app.exception
-    assert asked == ["correctness"]
+    assert len(asked) == 1
 
 
 def test_no_gold_stands_apart_from_the_ranks(workspace: RunStore) -> None:

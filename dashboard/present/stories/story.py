@@ -1,12 +1,10 @@
 """A story: the sections of a report in order, for an audience, and what each shows, from the runs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from ragtriage.dashboard.charts.chart import Chart, Heatmap
 from ragtriage.dashboard.headlines.headline import State
@@ -128,7 +126,7 @@ class Story:
         """Return the story as the ledger stores it."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
-    def moved(self, at: int, by: int) -> Story:
+    def moved(self, at: int, by: int) -> Self:
         """Return the story with one section moved; beyond an end it stays where it is."""
         to = at + by
         if not (0 <= at < len(self.sections) and 0 <= to < len(self.sections)):

@@ -1,11 +1,9 @@
 """Files of InspectorRAGet: one run per model, of the tasks with their passages, labels and annotations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 from ragtriage.data.errors import ValidationErrors, type_name
 from ragtriage.data.importers.importer import Options, Reader, Row, run_of
@@ -33,7 +31,7 @@ class Tasks:
     notes: tuple[str, ...]  # conclusions about the passages
 
     @classmethod
-    def of(cls, document: Mapping[str, Any], errors: ValidationErrors) -> Tasks:
+    def of(cls, document: Mapping[str, Any], errors: ValidationErrors) -> Self:
         """Read the tasks of a file."""
         documents = objects(document.get("documents"))
         passages = {str(item.get("document_id")): item for item in documents}

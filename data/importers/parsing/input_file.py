@@ -1,7 +1,5 @@
 """How much of a file is read: a small archive can unpack to more than the memory of the machine."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import io
@@ -14,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, Self, TypeVar, cast
 
 from ragtriage.data.errors import InputError, ValidationError, ValidationErrors
 
@@ -181,12 +179,12 @@ class InputFile:
         self._repeated: Counter[str] = Counter()
 
     @classmethod
-    def from_path(cls, path: str | Path, limits: Limits | None = None) -> InputFile:
+    def from_path(cls, path: str | Path, limits: Limits | None = None) -> Self:
         """Return a source for a file on disk, named in messages as the user typed it."""
         return cls(str(path), path=Path(path), limits=limits)
 
     @classmethod
-    def from_bytes(cls, name: str, content: bytes, limits: Limits | None = None) -> InputFile:
+    def from_bytes(cls, name: str, content: bytes, limits: Limits | None = None) -> Self:
         """Return a source for a file uploaded in a browser."""
         return cls(name, content=content, limits=limits)
 

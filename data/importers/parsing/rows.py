@@ -1,7 +1,5 @@
 """Rows of a table-like file (JSONL, JSON, CSV, TSV, Parquet, XLSX) with their lines; rows on disk by key."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -12,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Self, cast
 
 import orjson
 import pyarrow as pa
@@ -60,7 +58,7 @@ class Table:
     @classmethod
     def of(
         cls, kind: str, records: Iterable[Record], columns: Iterable[str] = (), notes: tuple[str, ...] = ()
-    ) -> Table:
+    ) -> Self:
         """Return a table of a stream of rows, with the column names of its head."""
         stream = iter(records)
         head: list[Record] = []

@@ -1,13 +1,11 @@
 """The traces of a file: spans grouped on disk by trace, labels joined to them, samples run by run."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import run_of
@@ -69,7 +67,7 @@ class Traces:
 
     def read(
         self, rows: Iterable[Record], spans_of: Callable[[dict[str, Any]], Iterable[Span]], what: str
-    ) -> Traces:
+    ) -> Self:
         """Keep the spans of rows that are objects; any other is left out as a row that is no `what`."""
         for line, row in rows:
             if isinstance(row, dict):
