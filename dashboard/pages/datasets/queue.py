@@ -25,7 +25,7 @@ from ragtriage.data.datasets.review import DraftItem, State
 from ragtriage.metrics.number_text import count
 
 SHOWN_REJECTS = 0.2  # share of what filters rejected that is read too, so that their loss is seen
-SIZE = 100  # items on a page of the list
+SIZE = 50  # items on a page of the list
 KEY = "dataset_list"
 ROW_HEIGHT, LIST_HEIGHT = 34, 580
 WORDS: dict[State, str] = {
