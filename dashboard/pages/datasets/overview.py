@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 import streamlit as st
 
-from ragtriage.dashboard.charts.datasets import items_alt, items_chart, pages_alt, pages_chart
+from ragtriage.dashboard.charts.dataset_maps import items_alt, items_chart, pages_alt, pages_chart
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.datasets import datasets_headline
 from ragtriage.dashboard.headlines.headline import State
