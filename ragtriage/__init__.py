@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ragtriage.actions import grid, judge, label, report
-    from ragtriage.functions import add_run, compare, diagnose, gate, runs, samples, scores, summarize
+    from ragtriage.functions import add_run, assign, compare, diagnose, gate, runs, samples, scores, summarize
     from ragtriage.results import (
         Comparison,
         Diagnosis,
@@ -51,6 +51,7 @@ __all__ = [
     "Run",
     "StoredLabels",
     "add_run",
+    "assign",
     "compare",
     "diagnose",
     "gate",

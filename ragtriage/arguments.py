@@ -24,6 +24,7 @@ KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "RunName | Sequence[RunName]": ((str, Run, list, tuple), f"{A_RUN}, or a list of runs"),
     "Path": ((str, PathLike, type(None)), "a path"),
     "str": ((str,), "a text"),
+    "str | int": ((str, Integral), "a text or a whole number"),
     "str | PathLike[str]": ((str, PathLike), FILE),
     "str | PathLike[str] | Sequence[str | PathLike[str]]": (
         (str, PathLike, list, tuple),

@@ -117,6 +117,32 @@ def add_run(
     return isolated(add)
 
 
+@checked
+def assign(user_id: str | int, experiment: str, shares: Mapping[str, float]) -> str:
+    """Return the arm of a live test that a user is in, for `ragtriage ab` to compare.
+
+    The same user is always in the same arm of an experiment, on every machine: the first 8 bytes of the
+    SHA-256 of experiment, a zero byte and user, big endian, / 2^64 lie in the arm's part of [0, 1). Nothing
+    is stored. Arms in different experiments do not depend on each other. Raising the share of the last arm
+    moves users into it, and nobody out.
+
+    Args:
+        user_id: the user, or whatever is kept in one arm: an account, a conversation.
+        experiment: name of the experiment; a new name draws anew.
+        shares: arm -> its share, in any unit; the order counts.
+
+    Raises:
+        RagtriageError: a name is empty, there are fewer than two arms, or a share is not above 0.
+
+    >>> import ragtriage
+    >>> ragtriage.assign("user-17", "rerank", {"V1": 0.5, "V2": 0.5})
+    'V1'
+    """
+    from ragtriage.data.ab.assignment import assigned_arm
+
+    return isolated(lambda: assigned_arm(user_id, experiment, shares))
+
+
 def run_of_entry(entry: Mapping[str, Any]) -> Run:
     """Return the run of an entry of `ragtriage runs --json`."""
     return Run(**{**entry, "created_at": datetime.fromisoformat(entry["created_at"])})
