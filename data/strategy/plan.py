@@ -6,7 +6,7 @@ Rules, by use case and by what the project holds; every step names its command.
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from ragtriage.data.strategy.holdings import MOST_RUNS, Holdings, SampleSize, ho
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.statistics.power import labels_for_share
 
-Need = Literal["gold", "references", "judge", "checks", "times"]
 TRIALS = ("attack", "experiment")  # formats of runs that `attack` and `experiment` make
 FEWEST_PROMPTS = 100  # attack prompts below which a safety suite says little: 3 in 100 may still get through
 

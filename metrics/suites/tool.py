@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
 from typing import Any, Literal, Self
 
 from ragtriage.metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, fits_type
@@ -275,25 +274,3 @@ def _matched(right: Sequence[Sequence[bool]]) -> list[tuple[int, int]]:
     return sorted(
         [(row, column) for column, row in partner.items()] + list(zip(rest_rows, rest_columns, strict=False))
     )
-
-
-def pass_hat_k(successes: Sequence[int], repeats: Sequence[int], k: int) -> float | None:
-    """Return the chance that k repeats of one task all succeed: the mean over tasks of C(c, k) / C(n, k).
-
-    Tasks with fewer than k repeats are left out. Source: tau-bench (Yao et al. 2024), arXiv 2406.12045.
-
-    Args:
-        successes: (tasks,) successful repeats c of each task.
-        repeats: (tasks,) repeats n of each task.
-        k: repeats that have to succeed, 1 or more.
-
-    Returns:
-        A share of 0 to 1; None where no task has k repeats.
-
-    Raises:
-        ValueError: k is below 1.
-    """
-    if k < 1:
-        raise ValueError(f"k is {k}; accepted: 1 or more")
-    shares = [comb(won, k) / comb(n, k) for won, n in zip(successes, repeats, strict=True) if n >= k]
-    return sum(shares) / len(shares) if shares else None

@@ -12,7 +12,6 @@ from ragtriage.metrics.suites.tool import (
     argument_errors,
     common_subsequence,
     paired_calls,
-    pass_hat_k,
     same_value,
     schema_errors,
     selection,
@@ -144,15 +143,6 @@ def test_calls_of_one_name_are_paired_so_that_most_are_right() -> None:
     called = [ToolCall("f", {"x": 1}), ToolCall("f", {"x": 2}), ToolCall("h", {})]
     pairs = paired_calls(expected, called, {})
     assert [(call.arguments, errors) for _, call, errors in pairs] == [({"x": 2}, []), ({"x": 1}, [])]
-
-
-def test_pass_hat_k_is_the_mean_over_tasks_of_all_k_repeats_right() -> None:
-    # 4 repeats, 3 right: C(3,2) / C(4,2) = 3/6; 2 of 2: 1; one repeat alone has no pair
-    assert pass_hat_k([3, 2, 1], [4, 2, 1], 2) == pytest.approx((0.5 + 1) / 2)
-    assert pass_hat_k([3, 2, 1], [4, 2, 1], 1) == pytest.approx((0.75 + 1 + 1) / 3)
-    assert pass_hat_k([3], [4], 5) is None
-    with pytest.raises(ValueError, match="k is 0"):
-        pass_hat_k([1], [1], 0)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,6 @@ LEAST_LANGUAGE = 0.05  # of the questions whose language is known: one in fewer 
 MOST_VERSIONS = 5  # drawn beside the run on display
 CLAIMS = ("faithfulness", "hallucination")
 SLIGHT = 0.005
-MOST_DIGITS = 2  # of a value that is not rounded
 
 
 def errors_of(view: View) -> list[Finding]:
