@@ -98,6 +98,8 @@ def pictures(store: RunStore) -> Mapping[str, Callable[[Page, str], bytes]]:
         ),
         "compare": partial(picture_of_page, "compare?project=handbook"),
         "chunking": partial(picture_of_page, "chunking?project=handbook"),
+        "datasets": partial(picture_of_page, "datasets?project=handbook"),
+        "review": partial(picture_of_page, "datasets?project=handbook&part=review&item=q43"),
         "loading": picture_of_loader,
         "report": partial(picture_of_report, str(store.workspace.root)),
     }

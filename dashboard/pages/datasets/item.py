@@ -179,8 +179,8 @@ def _place(opened: Opened, span: GoldSpan, note: str) -> Place:
 
 def _cells(results: Sequence[CheckResult], item: Item, queued: Queued) -> list[CheckCell]:
     cells = [
-        CheckCell(SHORT.get(result.key, CHECKS[result.key].title), result.value, result.detail,
-            LOOKS[result.state])
+        CheckCell(SHORT.get(result.key, CHECKS[result.key].title),
+            result.value or ("yes" if result.state == "passed" else ""), result.detail, LOOKS[result.state])
         for result in results
     ]  # fmt: skip
     said, edited = judged_words(item), item.content_hash != queued.entry.made.content_hash
