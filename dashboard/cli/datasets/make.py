@@ -25,6 +25,7 @@ from ragtriage.dashboard.cli.terminal import (
     row_table,
     wrapped,
 )
+from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.datasets.dataset import create_dataset
@@ -44,6 +45,7 @@ from ragtriage.data.text.language import language_code
 from ragtriage.metrics.number_text import count
 
 STOPPED = 130
+SHOWN = 60  # characters of a question that a filter rejected, and of the reason
 
 
 @click.command("make")
@@ -211,7 +213,10 @@ def headline(facts: Mapping[str, Any]) -> str:
 
 def _example(facts: Mapping[str, Any], key: str) -> str:
     examples = facts["filter_examples"].get(key, ())
-    return f"{examples[0]['question'][:60]} ({examples[0]['reason'][:60]})" if examples else ""
+    if not examples:
+        return ""
+    question, reason = (shorten(examples[0][name], SHOWN) for name in ("question", "reason"))
+    return f"{question} ({reason})"
 
 
 def _cost_text(facts: Mapping[str, Any]) -> str:

@@ -126,7 +126,8 @@ class FreeFilters:
                 continue
             count(key, result.state == "passed")
             if result.state == "marked":
-                reason = ": ".join(filter(None, (result.value, result.detail)))
+                between = " " if result.detail.startswith("of ") else ": "
+                reason = between.join(filter(None, (result.value, result.detail)))
                 return replace(item, rejected_by=key, reason=reason)
         self.checks.add(item)
         return replace(item, tags={**item.tags, **self._difficulty(item)})
