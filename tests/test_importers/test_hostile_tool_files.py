@@ -25,6 +25,7 @@ FILES = (
     "exports/promptfoo/results_v0.121.20.json",
     "exports/promptfoo/results_v0.121.20.jsonl",
     "exports/promptfoo/results_v0.121.20.csv",
+    "promptfoo_tests/tests.json",
     "exports/otel/genai.otlp.jsonl",
     "exports/otel/openinference.otlp.jsonl",
     "opentelemetry/vercel-v6-all-spans.json",

@@ -53,6 +53,8 @@ FILES = {
     "exports/phoenix/dataset.csv": Expected("phoenix_dataset", 12, 0, 12),
     "exports/phoenix/dataset_examples.json": Expected("phoenix_dataset", 12, 0, 12),
     "phoenix/dataset_of_spans_5.csv": Expected("phoenix_dataset", 3, 0, 3),
+    "promptfoo_tests/tests.json": Expected("promptfoo_tests", 3, 2, 2),
+    "promptfoo_tests/promptfooconfig.yaml": Expected("promptfoo_tests", 3, 2, 2),
     "musique/musique_train_3.json": Expected("musique", 3, 9, 3, 3),
 }
 

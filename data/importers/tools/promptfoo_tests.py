@@ -1,8 +1,11 @@
 """promptfoo: test cases, which are questions in variables with assertions on the answers."""
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
+
+import yaml
 
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.importer import Options, Peek, Reader, Row, question_set
@@ -19,13 +22,38 @@ OF_A_RESULT = ("testIdx", "promptIdx", "namedScores", "response")
 ACCEPTED = "tests of promptfoo: objects with `vars`, one of which is the question"
 
 
+YAML = (".yaml", ".yml")
+
+
 def _tests(source: InputFile, options: Options, errors: ValidationErrors) -> Iterator[tuple[int, Row]]:
+    if source.ending in YAML:
+        return object_rows(enumerate(_of_yaml(source)[: options.limit], start=1), errors, ACCEPTED)
     rows = "tests" if isinstance(Peek(source).keys.get("tests"), list) else options.rows
     return object_rows(open_table(source, errors, options.limit, rows=rows).rows(), errors, ACCEPTED)
 
 
+def _of_yaml(source: InputFile) -> list[Any]:
+    """Return the tests of a YAML file: of a list or of a configuration; no tag of it makes an object.
+
+    Raises:
+        InputError: it is no YAML, or has no list of tests.
+    """
+    try:
+        document = yaml.safe_load(source.whole())
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise source.error(f"is not YAML ({' '.join(str(error).split())[:120]})", ACCEPTED) from error
+    tests = document.get("tests") if isinstance(document, dict) else document
+    if not isinstance(tests, list):
+        raise source.error(
+            "has no list of tests", f"{ACCEPTED}; a file that `tests` names is read by its own name"
+        )
+    return tests
+
+
 def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    variable = question_variable([row for _, row in islice(_tests(source, options, errors), HEAD)])
+    variable = question_variable(
+        [row for _, row in islice(_tests(source, options, ValidationErrors(source.name)), HEAD)]
+    )
     if variable is None:
         raise source.error("has no variable that holds a question", ACCEPTED)
     records = ((line, _question(row, variable)) for line, row in _tests(source, options, errors))
@@ -53,6 +81,8 @@ def _reference(row: Row, variables: Mapping[str, Any]) -> str | None:
 
 
 def _is_tests(peek: Peek) -> bool:
+    if peek.source.ending in YAML:
+        return re.search(rb"^\s*(?:- )?vars:", peek.source.head(1 << 14), re.MULTILINE) is not None
     rows = peek.rows_at("tests")
     return any(isinstance(row.get("vars"), dict) for row in rows) and not any(
         name in row for row in rows for name in OF_A_RESULT
