@@ -29,6 +29,7 @@ settings.load_profile("patient")
 # modules that wait for processes of the product, or for a service that stays away
 STARTING_PROCESSES = {
     "test_compiled_engine",
+    "test_datasets_make",
     "test_full_disks",
     "test_grid_jobs",
     "test_grid_processes",
