@@ -33,11 +33,10 @@ def arm_table(test: LiveTest) -> ResultTable:
                 "Planned": None if shares is None else percent(shares[at]),
             }
         )
-    note = (
-        ""
-        if test.split is None
-        else f"Split as planned: chi-square p {PValue(test.split.p)}, stops at 0.001."
-    )
+    note = ""
+    if test.split is not None:
+        words = "not as planned" if test.split.broken else "as planned"
+        note = f"Split {words}: chi-square p {PValue(test.split.p)}, broken below 0.001."
     return ResultTable("Arms", tuple(rows), note)
 
 

@@ -158,6 +158,7 @@ def test_the_command_prints_text_and_json(
     assert answer["sentence"].startswith("V2 beats V1")
     broken = ab(capsys, tmp_path, str(better), "--shares", "60:40")
     assert "V2 against V1" not in broken.out
+    assert "Split not as planned: chi-square p < 0.001" in broken.out
 
 
 @pytest.mark.parametrize(
