@@ -199,7 +199,7 @@ def _twin(checks: FreeChecks, item: Item) -> CheckResult:
     own, answer = _content(item.question), _content(item.answer)
     best, other = 0.0, None
     for each in checks.items:
-        if each.question_id == item.question_id or each.history != item.history:
+        if each.question_id == item.question_id or each.history != item.history or _derived(item, each):
             continue
         words = checks.words[each.question_id]
         likeness = len(own & words) / len(own | words) if own | words else 0.0
@@ -213,6 +213,13 @@ def _twin(checks: FreeChecks, item: Item) -> CheckResult:
     marked = best >= TWIN or (best >= TWIN_WITH_ANSWER and same_answer and not differ)
     state: State = "marked" if marked else "passed"
     return CheckResult("twin", state, f"{best:.2f}", other.question, other=other.question_id)
+
+
+def _derived(item: Item, other: Item) -> bool:
+    """Return whether one of two items was made of the other, or both of a third, by rules."""
+    sources = {each.question_id: str(each.origin.get("from") or "") for each in (item, other)}
+    own, its = sources[item.question_id], sources[other.question_id]
+    return other.question_id == own or item.question_id == its or bool(own and own == its)
 
 
 def query_of(item: Item) -> str:

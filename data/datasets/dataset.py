@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from ragtriage.data.chunking.corpus import Corpus, Document
-from ragtriage.data.datasets.item import Item, quoted
+from ragtriage.data.datasets.item import DETAILS, Item, quoted
 from ragtriage.data.errors import DataError, ValidationErrors, WorkspaceError
 from ragtriage.data.store.access import must_write
 from ragtriage.data.store.ledger import Ledger
@@ -197,6 +197,8 @@ class Dataset:
         versions, corpus = self.versions(), self.corpus()
         number = versions[-1].version + 1 if versions else 1
         questions = [replace(item, rejected_by="", reason="").to_question() for item in items]
+        for question in questions:  # the same questions on another corpus are another set
+            question[DETAILS]["corpus_version"] = corpus.version
         parsed = ParsedRun(
             name=f"{self.name} v{number}",
             records=list(enumerate(questions, start=1)),

@@ -137,9 +137,12 @@ def _item(question: Question, spans: Sequence[Mapping[str, Any]], loaded: Loaded
 def _with_alternatives(item: Item, windows: CorpusWindows) -> Item:
     """Return an item where the other places of the same text are alternatives to its gold."""
     for hop, spans in item.hops.items():
+        name = hop  # a span without a hop gets one with its first alternative
         for quote in dict.fromkeys(span.quote for span in spans if len(span.quote) >= SHORT_QUOTE):
             for place in windows.locate(quote):
-                item = item.with_alternative(place, hop)
+                more = item.with_alternative(place, name)
+                name = more.spans[-1].hop if more is not item else name
+                item = more
     return item
 
 

@@ -44,10 +44,20 @@ _EVENTS = (
 _STATE = (
     "SELECT count(*), count(undone_at), coalesce(max(undone_at), '') FROM dataset_events WHERE dataset_id = ?"
 )
-_UNDO = (
-    "UPDATE dataset_events SET undone_at = ? WHERE event_id = (SELECT max(event_id) FROM dataset_events"
-    " WHERE dataset_id = ? AND who = ? AND undone_at IS NULL) RETURNING question_id, action"
+# a reader's newest decision or gold; a move of gold to another corpus belongs to nobody's review
+_OWN_NEWEST = (
+    "SELECT event_id, question_id, action, item FROM dataset_events WHERE dataset_id = ? AND who = ?"
+    " AND action <> 'move' AND undone_at IS NULL ORDER BY event_id DESC LIMIT 1"
 )
+_NEWEST_CHANGE = (
+    "SELECT event_id, who, content_hash FROM dataset_events WHERE dataset_id = ? AND question_id = ?"
+    " AND item <> '' AND undone_at IS NULL ORDER BY event_id DESC LIMIT 1"
+)
+_NEWEST_OWN_ENTRY = (
+    "SELECT action, reason, item, content_hash FROM dataset_events WHERE dataset_id = ? AND question_id = ?"
+    " AND who = ? AND undone_at IS NULL ORDER BY event_id DESC LIMIT 1"
+)
+_UNDO = "UPDATE dataset_events SET undone_at = ? WHERE event_id = ?"
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,11 @@ class Draft:
     def offered(self) -> list[DraftItem]:
         """The items that passed the filters, and those that a reader accepted in spite of one."""
         return [each for each in self.items if not each.item.rejected_by or each.golden]
+
+    @property
+    def standing(self) -> list[DraftItem]:
+        """The items that may go into a version: offered, and rejected or disputed by no reader."""
+        return [each for each in self.offered if each.state not in ("rejected", "disputed")]
 
     @property
     def golden(self) -> list[Item]:
@@ -204,22 +219,40 @@ def reject(dataset: Dataset, item: Item, who: str, reason: str) -> None:
     _record(dataset, item, who, "reject", reason)
 
 
-def edit(dataset: Dataset, changed: Item, who: str) -> None:
-    """Record that a reader changed an item and keeps it so."""
-    _record(dataset, changed, who, "edit", changed=True)
+def edit(dataset: Dataset, changed: Item, who: str, before: Item | None = None) -> None:
+    """Record that a reader changed an item and keeps it so.
+
+    Args:
+        dataset: of the item.
+        changed: as it is now.
+        who: the reader.
+        before: as the reader saw it, so that nobody's later change is lost; None where that cannot be.
+
+    Raises:
+        DataError: somebody changed the item meanwhile.
+    """
+    _record(dataset, changed, who, "edit", changed=True, before=before)
 
 
 def add_gold(dataset: Dataset, item: Item, span: GoldSpan, who: str, hop: str = "") -> Item:
-    """Record one more place that answers, and return the item with it; it decides nothing by itself."""
+    """Record one more place that answers, and return the item with it; it decides nothing by itself.
+
+    Raises:
+        DataError: somebody changed the item meanwhile.
+    """
     changed = item.with_alternative(span, hop)
-    _record(dataset, changed, who, "gold", changed=True)
+    _record(dataset, changed, who, "gold", changed=True, before=item)
     return changed
 
 
 def add_distractor(dataset: Dataset, item: Item, span: GoldSpan, who: str) -> Item:
-    """Record a passage that does not answer, and return the item with it; it decides nothing by itself."""
+    """Record a passage that does not answer, and return the item with it; it decides nothing by itself.
+
+    Raises:
+        DataError: somebody changed the item meanwhile.
+    """
     changed = item if span in item.distractors else replace(item, distractors=(*item.distractors, span))
-    _record(dataset, changed, who, "gold", changed=True)
+    _record(dataset, changed, who, "gold", changed=True, before=item)
     return changed
 
 
@@ -241,12 +274,27 @@ def move(dataset: Dataset, moved: Sequence[Item], who: str, gone: Collection[str
 
 
 def undo(dataset: Dataset, who: str) -> tuple[str, str] | None:
-    """Undo a reader's newest entry; return its question id and action, None where there is none."""
+    """Undo a reader's newest entry; return its question id and action, None where there is none.
+
+    Raises:
+        DataError: somebody changed the item since, and what they did rests on it.
+    """
     with dataset.ledger.open() as connection:
-        row = connection.execute(
-            _UNDO, (utc_now().isoformat(), dataset.dataset_id, reader_name(who))
-        ).fetchone()
-    return (str(row[0]), str(row[1])) if row else None
+        connection.execute("BEGIN IMMEDIATE")
+        row = connection.execute(_OWN_NEWEST, (dataset.dataset_id, reader_name(who))).fetchone()
+        if row is None:
+            connection.execute("ROLLBACK")
+            return None
+        event_id, question_id, action, item = row
+        newest = connection.execute(_NEWEST_CHANGE, (dataset.dataset_id, question_id)).fetchone()
+        if item and newest is not None and newest[0] != event_id:
+            connection.execute("ROLLBACK")
+            raise DataError(
+                f"question {question_id}: {newest[1]} changed it since; accepted: another edit of it as it is"
+            )
+        connection.execute(_UNDO, (utc_now().isoformat(), event_id))
+        connection.execute("COMMIT")
+    return str(question_id), str(action)
 
 
 def reader_name(who: str) -> str:
@@ -261,9 +309,30 @@ def reader_name(who: str) -> str:
 
 
 def _record(
-    dataset: Dataset, item: Item, who: str, action: Action, reason: str = "", changed: bool = False
+    dataset: Dataset,
+    item: Item,
+    who: str,
+    action: Action,
+    reason: str = "",
+    changed: bool = False,
+    before: Item | None = None,
 ) -> None:
-    entry = (dataset.dataset_id, item.question_id, reader_name(who), action, reason)
-    content = json.dumps(item.to_dict()) if changed else ""
+    """Add an entry, unless it repeats the reader's newest one of the item, as a key pressed twice does."""
+    name, content = reader_name(who), json.dumps(item.to_dict()) if changed else ""
+    place = (dataset.dataset_id, item.question_id)
     with Ledger(dataset.workspace.ledger_path).open() as connection:
-        connection.execute(_INSERT, (*entry, content, item.content_hash, utc_now().isoformat()))
+        connection.execute("BEGIN IMMEDIATE")
+        own = connection.execute(_NEWEST_OWN_ENTRY, (*place, name)).fetchone()
+        newest = connection.execute(_NEWEST_CHANGE, place).fetchone()
+        if before is not None and newest is not None and newest[2] != before.content_hash:
+            connection.execute("ROLLBACK")
+            raise DataError(
+                f"question {item.question_id}: {newest[1]} changed it meanwhile, and nothing was saved; "
+                "accepted: the same on the question as it is now"
+            )
+        if own == (action, reason, content, item.content_hash):
+            connection.execute("ROLLBACK")
+            return
+        entry = (*place, name, action, reason, content, item.content_hash, utc_now().isoformat())
+        connection.execute(_INSERT, entry)
+        connection.execute("COMMIT")

@@ -180,3 +180,57 @@ def test_a_decision_needs_a_name_and_a_known_reason(dataset: Dataset, who: str, 
     with pytest.raises(DataError, match="accepted"):
         reject(dataset, FIRST, who, reason)
     assert events_of(dataset) == []
+
+
+def test_a_key_pressed_twice_is_one_decision(dataset: Dataset) -> None:
+    accept(dataset, FIRST, "ann")
+    accept(dataset, FIRST, "ann")
+    assert len(events_of(dataset)) == 1
+    assert undo(dataset, "ann") == ("a", "accept")
+    accept(dataset, FIRST, "ann")
+    assert _states(dataset)[0] == "kept"
+
+
+def test_nobody_s_change_is_lost_on_an_older_screen(dataset: Dataset) -> None:
+    worded = replace(FIRST, question="At what time does the café open?")
+    edit(dataset, worded, "ann", FIRST)
+    place = GoldSpan("hours", 45, 60, TEXT[45:60])
+    with pytest.raises(DataError, match="ann changed it meanwhile"):
+        add_gold(dataset, FIRST, place, "bob")
+    with pytest.raises(DataError, match="ann changed it meanwhile"):
+        edit(dataset, replace(FIRST, answer="At nine."), "bob", FIRST)
+    changed = add_gold(dataset, worded, place, "bob")
+    assert read_draft(dataset).items[0].item == changed
+    # what Bob did rests on Ann's wording
+    with pytest.raises(DataError, match="bob changed it since"):
+        undo(dataset, "ann")
+    assert undo(dataset, "bob") == ("a", "gold")
+    assert undo(dataset, "ann") == ("a", "edit")
+    assert read_draft(dataset).items[0].item == FIRST
+
+
+def test_a_move_to_another_corpus_is_nobody_s_to_undo(dataset: Dataset) -> None:
+    accept(dataset, FIRST, "ann")
+    moved = replace(FIRST, spans=(replace(GOLD, start=1, end=21),))
+    move(dataset, [moved], "ann")
+    assert undo(dataset, "ann") == ("a", "accept")
+    assert read_draft(dataset).items[0].item.spans[0].start == 1
+
+
+def test_the_same_questions_on_another_corpus_are_another_version(dataset: Dataset) -> None:
+    first, _ = dataset.freeze([FIRST], 1, "ann")
+    more = Corpus("café", (*CORPUS.documents, Document("menu", "Soup of the day.")))
+    dataset.keep_corpus(more, "ann")
+    second, facts = dataset.freeze([FIRST], 1, "ann")
+    assert (second.version, second.corpus_version, facts.corpus_version) == (2, more.version, more.version)
+    assert facts.n_documents == 2
+    assert second.set_id != first.set_id
+    again, _ = dataset.freeze([FIRST], 1, "ann")
+    assert again.version == 2
+
+
+def test_what_readers_rejected_does_not_stand(dataset: Dataset) -> None:
+    reject(dataset, FIRST, "ann", "twin")
+    draft = read_draft(dataset)
+    assert [each.item.question_id for each in draft.offered] == ["a", "b"]
+    assert [each.item.question_id for each in draft.standing] == ["b"]

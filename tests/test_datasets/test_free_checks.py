@@ -121,3 +121,11 @@ def test_the_longest_run_is_that_of_a_plain_search(words: list[str], text: list[
     ]
     assert len(run) == max(lengths, default=0)
     assert not run or " ".join(["", *run, ""]) in joined
+
+
+def test_a_copy_by_rules_is_no_twin_of_what_it_was_made_of() -> None:
+    copy = replace(ITEM, question_id="q1-keyword", question="new badges handled day", origin={"from": "q1"})
+    other = replace(ITEM, question_id="q1-misspelt", question="new bagdes handled day", origin={"from": "q1"})
+    for item in (ITEM, copy, other):
+        checks = FreeChecks(CorpusWindows(CORPUS), [ITEM, copy, other])
+        assert {each.key: each for each in checks.of(item)}["twin"].state == "passed"

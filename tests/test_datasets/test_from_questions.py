@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from dataset_texts import LEAVE, TRAVEL, corpus, question_set, windows
 
+from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.datasets.from_questions import open_source, propose, read_items
 from ragtriage.data.datasets.item import Item
+from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.scoring.run_store import open_store
 
@@ -25,6 +27,15 @@ def test_a_gold_text_that_stands_twice_gives_alternatives_of_one_hop() -> None:
     assert [len(spans) for spans in item.hops.values()] == [2]
     assert all(span.quote == NOTE for span in item.spans)
     assert "places that hold the same text as gold, kept as alternatives: 1" in read.notes
+
+
+def test_every_further_place_of_a_gold_text_is_an_alternative_to_the_same_hop() -> None:
+    pages = tuple(Document(f"page {number}", f"Page {number}. {NOTE}") for number in range(4))
+    read = read_items(
+        question_set({"question": "When is a doctor's note needed?", "relevant": [{"text": NOTE}]}),
+        CorpusWindows(Corpus("four", pages)),
+    )
+    assert [len(spans) for spans in read.items[0].hops.values()] == [4]
 
 
 def test_hops_of_a_file_stay_apart() -> None:

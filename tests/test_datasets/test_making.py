@@ -1,5 +1,6 @@
 """Making a dataset against a service that answers from the request alone: counts, spread, kinds, faults."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,22 @@ def test_shares_of_kinds_that_are_none_are_refused() -> None:
         MakeOptions(3, {"real": 1})
     with pytest.raises(DataError, match="all 0, or below"):
         MakeOptions(3, {"single": 0})
+
+
+def test_copies_by_rules_change_nothing_of_what_was_made(tmp_path: Path) -> None:
+    with MakingService() as server:
+        first = making(tmp_path, server, MakeOptions(10))
+        asked = len(server.asked)
+        dataset = first.dataset
+        items = [each.item for each in read_draft(dataset).offered]
+        copies = [
+            replace(
+                item, question_id=f"{item.question_id}-k", kind="keyword", origin={"from": item.question_id}
+            )
+            for item in items
+        ]
+        dataset.add_batch(copies, dataset.corpus(), {"by": "rules"})
+        again = making(tmp_path, server, MakeOptions(10))
+        assert len(server.asked) == asked
+    assert again.batch is None
+    assert len(read_draft(dataset).offered) == 2 * len(items)

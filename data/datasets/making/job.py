@@ -162,7 +162,7 @@ def make_dataset(
     ledger = dataset.ledger
     key = making_key(corpus, options, prompts, settings.judge)
     earlier = [each for each in dataset.batches() if each.facts.get("key") == key]
-    others = [item for each in dataset.batches() if each not in earlier for item in each.items]
+    others = _before(dataset.batches(), earlier)
     progress: dict[str, Any] = {"done": 0, "total": expected_calls, "asked": options.n, "accepted": 0}
     spec = {
         "dataset": dataset.name,
@@ -199,6 +199,15 @@ def make_dataset(
         if message:
             job.stopped(message)
     return MakeResult(dataset, added, made, message)
+
+
+def _before(batches: Sequence[Batch], earlier: Sequence[Batch]) -> list[Item]:
+    """Return the items that were there before the first batch of a making.
+
+    What came later, such as copies by rules, must not make other items of the same replies.
+    """
+    others = batches if not earlier else batches[: batches.index(earlier[0])]
+    return [item for each in others for item in each.items]
 
 
 def _must_fit(dataset: Dataset, corpus: Corpus, settings: ClientSettings, budget_usd: float | None) -> None:
