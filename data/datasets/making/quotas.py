@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +18,13 @@ SAME = 0.9  # Jaccard of 5-grams from which two passages are one
 SHINGLE, SKETCH = 5, 6  # words of an n-gram; smallest hashes by which likely pairs are found
 FEWEST_WORDS = 20  # of a passage to write from
 RARE = range(2, 9)  # passages that hold a term which joins two of them
+NAME = 4  # how many other rare terms a shared name counts for
 MOST_PAIRS = 5_000  # that are looked at, those with the most shared terms
 LIKE = 0.5  # Jaccard of words from which two passages say much the same
 N_SIMILAR = 2  # passages beside the one that an adversarial question is about
 CANDIDATES = 3  # questions that one request may bring
 SPARE = 1.5  # candidates for each question that is wanted
+_NAMED = re.compile(r"(?<=[^\W_] )[^\W\d_a-z][\w-]+")  # letters without case count as well
 TWO_PASSAGES = ("multi-hop", "comparison")
 
 
@@ -175,19 +178,27 @@ class WritingPlan:
         return {at: frozenset(content_tokens(self._passages[at].text.lower())) for at in self.usable}
 
     @cached_property
+    def _names(self) -> dict[int, frozenset[str]]:
+        """The words of each passage that are written as names are: with a capital within a sentence."""
+        found = {at: _NAMED.findall(self._passages[at].text) for at in self.usable}
+        return {at: frozenset(content_tokens(" ".join(names).lower())) for at, names in found.items()}
+
+    @cached_property
     def pairs(self) -> list[tuple[int, ...]]:
         """Pairs of passages of different sections that share a rare term; without any, neighbours.
 
-        Those that share the most rare terms come first; no two of a pair say much the same.
+        Those that share the most rare terms come first, a name counting for several; no two of a pair say
+        much the same.
         """
         holders = defaultdict[str, list[int]](list)
         for at, words in self._words.items():
             for word in words:
                 holders[word].append(at)
         shared = Counter[tuple[int, int]]()
-        for places in holders.values():
-            if len(places) in RARE:
-                shared.update(combinations(places, 2))
+        for word, places in holders.items():
+            for pair in combinations(places, 2) if len(places) in RARE else ():
+                named = all(word in self._names[at] for at in pair)
+                shared[pair] += NAME if named else 1
         if not shared:
             shared.update(pairwise(self.usable))
         rng = random.Random(self.seed)  # noqa: S311 -- spreads questions, guards nothing
