@@ -10,13 +10,8 @@ from math import sqrt
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.item import Item, kind_counts
 
-# group -> share of a usual set
-USUAL_MIX: Mapping[str, float] = {
-    "single": 0.5,
-    "multi-hop": 0.2,
-    "unanswerable": 0.15,
-    "adversarial": 0.15,
-}
+# group -> percent of a usual set
+USUAL_MIX: Mapping[str, float] = {"single": 50, "multi-hop": 20, "unanswerable": 15, "adversarial": 15}
 _GROUPS = {
     "multi-hop": "multi-hop",
     "aggregation": "multi-hop",
@@ -67,14 +62,20 @@ class MixShare:
     group: str  # key of USUAL_MIX
     kinds: Mapping[str, int]  # kind -> its questions
     n: int  # questions of the group
-    planned: float  # as the share of a usual set calls for
+    planned: float  # as the plan, or the share of a usual set, calls for
 
 
-def mix_of(items: Sequence[Item]) -> list[MixShare]:
-    """Return the groups of kinds in the order of USUAL_MIX, those without a question included."""
-    counts = kind_counts(items)
-    shares = []
-    for group, share in USUAL_MIX.items():
+def mix_of(items: Sequence[Item], asked: Mapping[str, float] | None = None) -> list[MixShare]:
+    """Return the groups of kinds in the order of USUAL_MIX, those without a question included.
+
+    Args:
+        items: of the dataset.
+        asked: kind -> what its plans asked for, in any unit; None or nothing for the usual mix.
+    """
+    counts, asked = kind_counts(items), asked or USUAL_MIX
+    total, shares = sum(asked.values()), []
+    for group in USUAL_MIX:
         kinds = {kind: n for kind, n in counts.items() if _GROUPS.get(kind, "single") == group}
-        shares.append(MixShare(group, kinds, sum(kinds.values()), share * len(items)))
+        planned = sum(n for kind, n in asked.items() if _GROUPS.get(kind, "single") == group)
+        shares.append(MixShare(group, kinds, sum(kinds.values()), planned / total * len(items)))
     return shares

@@ -37,6 +37,8 @@ def test_kinds_are_grouped_and_missing_groups_are_there() -> None:
     }  # fmt: skip
     assert mix["single"].kinds == {"single": 1, "follow-up": 1, "of our own": 1}
     assert mix["single"].planned == 2.5
+    planned = mix_of([_item(0), _item(1)], {"keyword": 3, "comparison": 1})
+    assert [share.planned for share in planned] == [1.5, 0.5, 0, 0]
 
 
 def test_two_readers_agree_beyond_chance(workspace: RunStore) -> None:

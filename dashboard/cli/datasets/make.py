@@ -28,6 +28,7 @@ from ragtriage.dashboard.cli.terminal import (
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
+from ragtriage.data.datasets.coverage import USUAL_MIX
 from ragtriage.data.datasets.dataset import create_dataset
 from ragtriage.data.datasets.making.job import (
     MakePlan,
@@ -36,7 +37,7 @@ from ragtriage.data.datasets.making.job import (
     plan_making,
     read_examples,
 )
-from ragtriage.data.datasets.making.make import FILTERS, USUAL_MIX, MakeOptions, mix_text, read_mix
+from ragtriage.data.datasets.making.make import FILTERS, MakeOptions, mix_text, read_mix
 from ragtriage.data.datasets.making.requests import MakingPrompts
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.judge.evaluators import own_prompts

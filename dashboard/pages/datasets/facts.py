@@ -42,7 +42,7 @@ def overview_of(opened: Opened, versions: Versions | None) -> Overview:
     for each in checked:
         marks.update(result.key for result in each.results if result.state == "marked")
         not_checked.update(result.key for result in each.results if result.state == "not checked")
-    pages, mix = page_coverage(items, corpus), mix_of(items)
+    pages, mix = page_coverage(items, corpus), mix_of(items, opened.asked_mix)
     text = sum(page.characters for page in pages) or 1
     facts = DatasetFacts(
         name=opened.dataset.name,
@@ -56,7 +56,7 @@ def overview_of(opened: Opened, versions: Versions | None) -> Overview:
         pages=len(pages),
         covered=sum(bool(page.questions) for page in pages),
         bare=sum(page.characters for page in pages if not page.questions) / text,
-        missing=tuple(share.group for share in mix if not share.n),
+        missing=tuple(share.group for share in mix if not share.n and share.planned),
         marked=sum(bool(each.marks) for each in checked),
         resolution=resolution_of(len(items), None if versions is None else versions.analysis.passes),
     )

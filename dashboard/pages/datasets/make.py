@@ -13,8 +13,9 @@ from ragtriage.dashboard.shell.session import open_store
 from ragtriage.dashboard.shell.user import attempt, may_write, path_input
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.chunking.corpus import read_corpus
+from ragtriage.data.datasets.coverage import USUAL_MIX
 from ragtriage.data.datasets.making.job import JOB, MakePlan, plan_making
-from ragtriage.data.datasets.making.make import USUAL_MIX, MakeOptions, mix_text, read_mix
+from ragtriage.data.datasets.making.make import MakeOptions, mix_text, read_mix
 from ragtriage.data.datasets.making.requests import MakingPrompts
 from ragtriage.data.datasets.rules import RULES, add_derived
 from ragtriage.data.datasets.windows import CorpusWindows

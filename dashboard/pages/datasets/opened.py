@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,6 +59,15 @@ class Opened:
     def offered(self) -> list[DraftItem]:
         """The items that passed the filters, and those that a reader kept in spite of one."""
         return [each for each in self.items if not each.item.rejected_by or each.golden]
+
+    @property
+    def asked_mix(self) -> Mapping[str, float]:
+        """Kind -> questions that the plans of a model asked for; nothing where there was no plan."""
+        asked = Counter[str]()
+        for batch in _batches(self.dataset, self.dataset.batch_ids()):
+            if batch.facts.get("by") == "model":
+                asked.update(batch.facts.get("mix") or {})
+        return dict(asked)
 
     @property
     def windows(self) -> CorpusWindows:

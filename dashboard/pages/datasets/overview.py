@@ -222,18 +222,19 @@ def _mix_rows(found: Overview) -> Any:
     title = f"{' and '.join(missing).capitalize()} is missing" if missing else "Every kind is there"
     if len(missing) > 1:
         title = title.replace(" is missing", " are missing")
-    return gate_rows(title, [_mix_row(share, n) for share in found.mix], "Tick: share of a usual set.")
+    return gate_rows(title, [_mix_row(share, n) for share in found.mix], "Tick: as planned, else as usual.")
 
 
 def _mix_row(share: MixShare, n: int) -> GateRow:
-    state: State = "bad" if not share.n else "good" if share.n >= share.planned / 2 else "cannot tell"
+    enough = share.n >= share.planned / 2
+    state: State = "good" if enough else "cannot tell" if share.n else "bad"
     others = {kind: k for kind, k in share.kinds.items() if kind != share.group}
     note = ", ".join(f"{k} {kind or 'of no kind'}" for kind, k in others.items())
     planned = share.planned / n
     return GateRow(
         state, TITLES[share.group], note or ("none" if not share.n else ""), f"{share.n:,}",
         Strip(share.n / n, gate=planned, state=state, label=f"{share.n} of {n}, {percent(planned)} planned"),
-        f"{TITLES[share.group]}: {share.n} of {n}; a usual set has {percent(planned)}.",
+        f"{TITLES[share.group]}: {share.n} of {n}; {percent(planned)} planned, or usual.",
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.checks import CHECKS, FreeChecks
+from ragtriage.data.datasets.coverage import USUAL_MIX
 from ragtriage.data.datasets.item import KINDS, Item
 from ragtriage.data.datasets.making.candidates import FreeFilters, item_of
 from ragtriage.data.datasets.making.quotas import CANDIDATES, Writing, WritingPlan, largest_remainder
@@ -34,7 +35,6 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.judge.requests import ModelCall, Request
 from ragtriage.data.text.language import language_name
 
-USUAL_MIX: Mapping[str, float] = {"single": 50, "multi-hop": 20, "unanswerable": 15, "adversarial": 15}
 ROUNDS = 3  # of writing, before what is short is said
 MOST_KNOWN = 0.1  # share of questions that a model may answer without the corpus
 N_EXAMPLES = 3  # rejected questions that are shown of each filter
