@@ -25,6 +25,7 @@ MANY_IN_BOTH = 0.01  # of the users in two arms: above, the assignment leaks
 WORTH_SAVING = 0.05  # of the variance; a smaller saving by CUPED is said and not used
 USUAL_WORTH: Mapping[str, float] = {"share": 0.05, "score": 5.0}
 WORTH_OF_DEVIATION = 0.1  # of the standard deviation of a unit, for other numbers
+ROUNDING = 1e-9  # a smaller difference, in deviations of a unit, is none
 SLOWER = 0.2  # of the base's mean: the margin of response times that nobody set
 SLOW_NAMES = ("response_time", "response_time_s", "response_time_ms", "latency", "latency_ms", "latency_s")
 
@@ -295,7 +296,8 @@ def _metric(rows: TestRows, measure: Measure, code: int, role: Role, options: Te
     if result is not None:
         variances = (result.base_variance, result.arm_variance)
         shown = smallest_difference(variances, (result.base_units, result.arm_units))
-        needed = units_per_arm(variances, result.difference) if result.difference else None
+        seen = abs(result.difference) > ROUNDING * (sum(variances) ** 0.5 + abs(result.base))
+        needed = units_per_arm(variances, result.difference) if seen else None
     answered, bounds = _response(measure, masks)
     return MetricResult(
         measure.name,

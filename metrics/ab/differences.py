@@ -18,6 +18,7 @@ from ragtriage.metrics.statistics.distributions import (
 from ragtriage.metrics.statistics.intervals import wilson
 
 Z = normal_quantile(0.975)
+FARTHEST = 1e100  # standard errors; the square of more is no number
 FEW_EVENTS = 5  # below, a rate's own variance says too little about the next values
 Scale = Literal["share", "score", "number"]  # 0 or 1; a balance with two ends, such as an NPS; any number
 
@@ -177,14 +178,15 @@ def variance_for_band(result: Difference, base: ArmTotals, arm: ArmTotals, scale
 
     Ten users without a click have a variance of 0, and a band of no width would leave the truth out.
     """
-    if scale != "share" or not (base.plain and arm.plain):
+    if scale != "share":
         return result.error**2
     total = 0.0
-    for side in (base, arm):
-        events = side.sums.sum()
-        few = min(events, side.units - events) < FEW_EVENTS
-        rate = (events + 1) / (side.units + 2) if few else side.mean
-        total += float(rate * (1 - rate)) / side.units
+    for side, variance in ((base, result.base_variance), (arm, result.arm_variance)):
+        events = side.mean * side.units
+        if min(events, side.units - events) < FEW_EVENTS:
+            rate = (events + 1) / (side.units + 2)
+            variance = max(variance, rate * (1 - rate))
+        total += variance / side.units
     return total
 
 
@@ -267,4 +269,5 @@ def _normal_p(change: float, error: float) -> float:
 def _t_p(change: float, error: float, freedom: float) -> float:
     if not error:
         return 1.0 if change == 0 else 0.0
-    return regularised_beta(freedom / 2, 0.5, freedom / (freedom + (change / error) ** 2))
+    size = min(abs(change / error), FARTHEST)
+    return regularised_beta(freedom / 2, 0.5, freedom / (freedom + size**2))

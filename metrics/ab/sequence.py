@@ -32,7 +32,7 @@ def always_valid_reach(variances: FloatArray, worth: float, alpha: float = 0.05)
             f"effect worth having {worth!r}, alpha {alpha!r}; accepted: an effect above 0, an alpha between "
             "0 and 1, and variances from 0 up"
         )
-    mixed = worth**2
+    mixed = min(max(worth, 1e-100), 1e100) ** 2  # of a square that is neither 0 nor infinite
     known = np.where(variances > 0, variances, np.nan)
     log = np.log1p(mixed / known) + 2 * np.log(1 / alpha)
     reach = np.sqrt(known * (known + mixed) / mixed * log)

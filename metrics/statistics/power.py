@@ -8,6 +8,7 @@ from ragtriage.metrics.schema.scores import MetricsError
 from ragtriage.metrics.statistics.distributions import normal_quantile
 
 _ROUNDING = 1e-9
+_MOST = 1e9  # square root of the most units that are named
 
 
 def questions_for_difference(deviation: float, difference: float, power: float = 0.8) -> int:
@@ -117,7 +118,8 @@ def smallest_change(questions: int, differing: float, power: float = 0.8) -> flo
 def units_per_arm(variances: tuple[float, float], difference: float, power: float = 0.8) -> int:
     """Return how many units each of two arms needs to show a difference (two-sided, 5 %).
 
-    n = (z(0.975) + z(power))^2 (v1 + v2) / d^2, rounded up; of rates p the variance is p (1 - p).
+    n = (z(0.975) + z(power))^2 (v1 + v2) / d^2, rounded up, at most 1e18; a rate p has the variance
+    p (1 - p).
     Source: Fleiss, Levin and Paik 2003, "Statistical Methods for Rates and Proportions", section 4.2, without
     the correction for continuity.
 
@@ -135,7 +137,8 @@ def units_per_arm(variances: tuple[float, float], difference: float, power: floa
             "0 up, a difference other than 0, a power between 0 and 1"
         )
     reach = normal_quantile(0.975) + normal_quantile(power)
-    return max(2, ceil(reach**2 * sum(variances) / difference**2 - _ROUNDING))
+    ratio = min(reach * sqrt(sum(variances)) / abs(difference), _MOST)
+    return max(2, ceil(ratio**2 - _ROUNDING))
 
 
 def smallest_difference(variances: tuple[float, float], units: tuple[int, int], power: float = 0.8) -> float:

@@ -185,6 +185,7 @@ def test_bad_usage_ends_with_2_and_a_sentence(
 @pytest.mark.parametrize(
     "content",
     [
+        b"arm,x_score\n" + b"a,1e-200\na,2e-200\n" * 9 + b"b,1e12\n" * 20,
         b"arm,click\na,1e308\na,-1e308\nb,1e308\nb,1e400\n",
         b"arm,click\na,\xff\nb,1\n",
         b"arm,click\na,1\nb,\x00\n",
@@ -199,7 +200,7 @@ def test_hostile_files_end_with_an_answer_or_a_sentence(
 ) -> None:
     file = tmp_path / "rows.csv"
     file.write_bytes(content)
-    for words in ((), ("--json",)):
+    for words in ((), ("--json",), ("--json", "--worth", "1e-300"), ("--worth", "1e300")):
         answer = ab(capsys, tmp_path, str(file), *words)
         assert answer.code in (0, 2)
         assert "internal error" not in answer.err

@@ -113,6 +113,8 @@ def test_the_band_by_hand() -> None:
     """V = t = 1: sqrt(1 * 2 * (ln 2 + 2 ln 20))."""
     reach = always_valid_reach(np.array([1.0, np.nan, 0.0]), 1.0)
     assert reach == pytest.approx([sqrt(2 * (log(2) + 2 * log(20))), inf, 0])
+    assert not np.isnan(always_valid_reach(np.array([1e-30, 1.0, 1e30]), 1e-300)).any()
+    assert not np.isnan(always_valid_reach(np.array([1e-30, 1.0, 1e30]), 1e300)).any()
 
 
 @given(st.floats(1e-6, 1e3), st.floats(1e-6, 1e3))
@@ -182,6 +184,10 @@ def test_a_rate_without_events_has_a_band() -> None:
     result = difference(nobody, nobody, "share")
     assert result is not None
     assert result.error == 0
+    twice = arm_totals(np.zeros(20), np.arange(20) // 2)
+    by_user = difference(twice, twice, "share")
+    assert by_user is not None
+    assert variance_for_band(by_user, twice, twice, "share") > 0
     assert variance_for_band(result, nobody, nobody, "share") == pytest.approx(2 * (1 / 12) * (11 / 12) / 10)
 
 
@@ -272,6 +278,7 @@ def test_units_to_see_a_difference_of_rates() -> None:
     variances = (0.0038 * 0.9962, 0.0042 * 0.9958)
     assert units_per_arm(variances, 0.0004) == 390_871
     assert units_per_arm(variances, -0.0004) == 390_871
+    assert units_per_arm((1.0, 1.0), 1e-300) == 10**18
     assert smallest_difference(variances, (390_871, 390_871)) == pytest.approx(0.0004, rel=1e-5)
     with pytest.raises(MetricsError, match="other than 0"):
         units_per_arm(variances, 0.0)
