@@ -158,9 +158,8 @@ class CorpusRules:
                 if found and self._is_false(question, other):
                     form = _CORRECTIONS.get(language_of(question) or "en", _CORRECTIONS["en"])
                     answer = form.format(wrong=other, right=entity.text, quote=_sentence(quote, entity))
-                    distractors = (*item.spans, *item.distractors)
-                    denied = replace(item, spans=(), distractors=distractors, claims=(), answerable="no")
-                    return replace(denied, question=question, answer=answer)
+                    # the gold answers it still: it is what denies the premise
+                    return replace(item, question=question, answer=answer, claims=())
         return None
 
     def _others(self, entity: Entity, item: Item, draw: random.Random) -> list[str]:

@@ -153,3 +153,15 @@ def test_copies_by_rules_change_nothing_of_what_was_made(tmp_path: Path) -> None
         assert len(server.asked) == asked
     assert again.batch is None
     assert len(read_draft(dataset).offered) == 2 * len(items)
+
+
+def test_a_false_premise_has_the_passage_that_denies_it_as_gold(tmp_path: Path) -> None:
+    with MakingService() as server:
+        result = making(tmp_path, server, MakeOptions(6, {"false-premise": 1}))
+    draft = read_draft(result.dataset)
+    corpus = draft.dataset.corpus()
+    assert draft.offered
+    for each in draft.offered:
+        assert (each.item.answerable, len(each.item.spans)) == ("yes", 1)
+        assert each.item.answer
+        assert _stands(each.item, corpus)

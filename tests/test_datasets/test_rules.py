@@ -49,8 +49,12 @@ def test_a_number_of_the_question_becomes_another_of_the_corpus_and_the_answer_s
     made = _one("false-premise", _item("Are 28 days of paid leave given to every employee each year?"))
     assert made.question == "Are 40 days of paid leave given to every employee each year?"
     assert made.answer == f"Not 40 but 28: {DAY}"
-    assert (made.kind, made.answerable, made.spans, made.claims) == ("false-premise", "no", (), ())
-    assert made.distractors == _item("?").spans
+    assert (made.kind, made.answerable, made.spans, made.claims) == (
+        "false-premise",
+        "yes",
+        _item("?").spans,
+        (),
+    )
     assert made.origin == {"by": "rules", "rule": "false-premise", "seed": 0, "from": "q1"}
     assert made.tags == {"topic": "leave", "synthetic": "true"}
 
@@ -118,11 +122,12 @@ def test_the_seed_decides_and_no_question_is_used_twice(kind: RuleKind) -> None:
 def test_no_window_of_the_handbook_says_what_a_false_premise_takes_for_granted() -> None:
     windows = CorpusWindows(handbook_corpus())
     made = derive(CorpusRules(windows), handbook_items(), "false-premise", 100, 5)
+    assert made
     for item in made:
         wrong = re.match(r"Not (.+?) but ", item.answer)
         assert wrong is not None
         assert wrong[1] in item.question
-        documents = {span.doc_id for span in item.distractors}
+        documents = {span.doc_id for span in item.spans}
         texts = " ".join(windows.corpus.by_name[doc_id].text for doc_id in documents)
         assert not re.search(rf"(?<!\w){re.escape(wrong[1])}(?!\w)", texts)
 

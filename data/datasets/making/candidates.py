@@ -60,6 +60,16 @@ def item_of(
     return replace(item, spans=_spans(places))
 
 
+def with_denying_gold(item: Item) -> Item:
+    """Return a false premise that passed its checks with the passage that denies it as gold.
+
+    Until then it is read like a question that no passage answers.
+    """
+    if item.kind != "false-premise" or item.rejected_by or item.answerable != "no":
+        return item
+    return replace(item, spans=item.distractors[:1], distractors=item.distractors[1:], answerable="yes")
+
+
 def _in_one_place(places: list[list[GoldSpan]], windows: CorpusWindows) -> bool:
     """Return whether what surrounds the first quote holds all of them."""
     around = windows.around(places[0][0])

@@ -16,7 +16,7 @@ from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.checks import CHECKS, FreeChecks
 from ragtriage.data.datasets.coverage import USUAL_MIX
 from ragtriage.data.datasets.item import KINDS, Item
-from ragtriage.data.datasets.making.candidates import FreeFilters, item_of
+from ragtriage.data.datasets.making.candidates import FreeFilters, item_of, with_denying_gold
 from ragtriage.data.datasets.making.quotas import CANDIDATES, Writing, WritingPlan, largest_remainder
 from ragtriage.data.datasets.making.requests import (
     ALONE_AT_ONCE,
@@ -164,7 +164,8 @@ class Making:
             while not self.waves.stopped and (chosen := self._chosen()):
                 self._read(chosen)
             needed = self._short()
-        return Made(tuple(self.decided.values()), self._facts(), self.waves.stopped, self.waves.out_of_budget)
+        items = tuple(map(with_denying_gold, self.decided.values()))
+        return Made(items, self._facts(), self.waves.stopped, self.waves.out_of_budget)
 
     def _count(self, key: str, passed: bool) -> None:
         self.counts[key][0 if passed else 1] += 1
