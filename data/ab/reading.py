@@ -17,7 +17,10 @@ from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.values import nanoseconds
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
-ARM_NAMES = ("arm", "variant", "system_type", "experiment_group", "treatment_group", "test_group")
+ARM_NAMES = (
+    *("arm", "variant", "system_type", "experiment_group", "treatment_group", "test_group"),
+    *("group", "treatment", "bucket", "system", "version"),
+)
 USER_NAMES = (
     *("user_id", "user", "userid", "respondent", "customer_id", "visitor_id", "account_id"),
     *("conversation_id", "session_id"),
