@@ -22,10 +22,16 @@ from ragtriage.data.errors import DataError, ValidationErrors, WorkspaceError
 from ragtriage.data.store.access import must_write
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.parsed_run import ParsedRun
-from ragtriage.data.store.question_sets import QuestionSet, keep_set, parsed_set
+from ragtriage.data.store.question_sets import LoadedSet, QuestionSet, keep_set, parsed_set
+from ragtriage.data.store.sample_models import is_unicode
 from ragtriage.data.store.workspace import Workspace, utc_now, writing
 
 MOST_NAMED = 8
+LONGEST_NAME = 120  # characters
+_VERSIONS = (
+    "SELECT version, set_id, corpus_version, n_read, who, at FROM dataset_versions"
+    " WHERE dataset_id = ? ORDER BY version"
+)
 
 
 @dataclass(frozen=True)
@@ -90,13 +96,17 @@ class Dataset:
         path = self.folder / "batches" / batch_id
         try:
             facts = json.loads((path / "batch.json").read_text("utf-8"))
-            lines = (path / "items.jsonl").read_bytes().splitlines()
+            content = (path / "items.jsonl").read_bytes()
+            lines = content.splitlines()
             items = tuple(Item.from_question(orjson.loads(line)) for line in lines)
-            return Batch(batch_id, items, facts["made_at"], facts["corpus_version"], facts["facts"])
+            batch = Batch(batch_id, items, facts["made_at"], facts["corpus_version"], facts["facts"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise WorkspaceError(
                 f"{path}: cannot be read ({type(error).__name__}); accepted: the batch as it was written"
             ) from error
+        if _batch_id_of(content) != batch_id:
+            raise WorkspaceError(f"{path}: its items were changed; accepted: the batch as it was written")
+        return batch
 
     def add_batch(self, items: Sequence[Item], corpus: Corpus, facts: Mapping[str, Any]) -> Batch:
         """Add items; the same items a second time add nothing.
@@ -111,7 +121,7 @@ class Dataset:
                 f"`ragtriage dataset check {self.dataset_id} CORPUS --apply`"
             )
         content = b"".join(_line(quoted(item, corpus)) for item in items)
-        batch_id = hashlib.sha256(content).hexdigest()[:12]
+        batch_id = _batch_id_of(content)
         known = {
             item.question_id for batch in self.batches() if batch.batch_id != batch_id for item in batch.items
         }
@@ -176,11 +186,7 @@ class Dataset:
 
     def versions(self) -> list[Version]:
         """Return the frozen versions, oldest first."""
-        statement = (
-            "SELECT version, set_id, corpus_version, n_read, who, at FROM dataset_versions"
-            " WHERE dataset_id = ? ORDER BY version"
-        )
-        return [Version(*row) for row in _rows(self.ledger, statement, self.dataset_id)]
+        return [Version(*row) for row in _rows(self.ledger, _VERSIONS, self.dataset_id)]
 
     def freeze(self, items: Sequence[Item], n_read: int, who: str) -> tuple[Version, QuestionSet]:
         """Make the next version of items: a question set that never changes, with the corpus.
@@ -194,11 +200,29 @@ class Dataset:
             raise DataError(
                 f"dataset {self.name}: nothing to freeze; accepted: at least one item that is kept"
             )
-        versions, corpus = self.versions(), self.corpus()
-        number = versions[-1].version + 1 if versions else 1
+        corpus, who = self.corpus(), _frozen_by(who)
+        with self.ledger.open() as connection:
+            connection.execute("BEGIN IMMEDIATE")  # one number is one version, whoever else freezes now
+            try:
+                rows = connection.execute(_VERSIONS, (self.dataset_id,)).fetchall()
+                newest = Version(*rows[-1]) if rows else None
+                number = newest.version + 1 if newest else 1
+                facts, _ = keep_set(self.workspace, self._question_set(items, corpus, number))
+                if newest is not None and newest.set_id == facts.set_id:
+                    return newest, facts
+                version = Version(number, facts.set_id, corpus.version, n_read, who, utc_now().isoformat())
+                row = (self.dataset_id, *asdict(version).values())
+                connection.execute("INSERT INTO dataset_versions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        return version, facts
+
+    def _question_set(self, items: Sequence[Item], corpus: Corpus, number: int) -> LoadedSet:
         questions = [replace(item, rejected_by="", reason="").to_question() for item in items]
-        for question in questions:  # the same questions on another corpus are another set
-            question[DETAILS]["corpus_version"] = corpus.version
+        for question in questions:  # the same questions of another dataset or corpus are another set
+            question[DETAILS] |= {"of": self.name, "corpus_version": corpus.version}
         parsed = ParsedRun(
             name=f"{self.name} v{number}",
             records=list(enumerate(questions, start=1)),
@@ -210,14 +234,7 @@ class Dataset:
                 {"id": each.doc_id, "text": each.text, "title": each.title} for each in corpus.documents
             ],
         )
-        facts, _ = keep_set(self.workspace, parsed_set(parsed, ValidationErrors(self.name)))
-        if versions and versions[-1].set_id == facts.set_id:
-            return versions[-1], facts
-        version = Version(number, facts.set_id, corpus.version, n_read, who, utc_now().isoformat())
-        with self.ledger.open() as connection:
-            row = (self.dataset_id, *asdict(version).values())
-            connection.execute("INSERT INTO dataset_versions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        return version, facts
+        return parsed_set(parsed, ValidationErrors(self.name))
 
 
 def datasets(workspace: Workspace) -> list[Dataset]:
@@ -243,11 +260,13 @@ def create_dataset(workspace: Workspace, name: str) -> Dataset:
     """Return the dataset of a name, a new one where there is none.
 
     Raises:
-        DataError: the name is empty.
+        DataError: the name is empty, too long or no text.
     """
     name = " ".join(name.split())
-    if not name:
-        raise DataError("dataset: its name is empty; accepted: any text")
+    if not name or len(name) > LONGEST_NAME or not is_unicode(name):
+        fault = "is empty" if not name else f"has {len(name):,} characters"
+        fault = fault if is_unicode(name) else "is not UTF-8"
+        raise DataError(f"dataset: its name {fault}; accepted: text of at most {LONGEST_NAME} characters")
     folder, dataset_id = _root(workspace), _id_of(name)
     with workspace.staging(folder) as stage:
         facts = {"name": name, "created_at": utc_now().isoformat()}
@@ -288,7 +307,22 @@ def _root(workspace: Workspace) -> Path:
 
 
 def _id_of(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()[:12]
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _batch_id_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def _frozen_by(who: str) -> str:
+    """Return a name without the space around it.
+
+    Raises:
+        DataError: it is empty.
+    """
+    if not who.strip():
+        raise DataError("a version needs the name of who freezes it; accepted: any text")
+    return who.strip()
 
 
 def _line(item: Item) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -135,7 +136,7 @@ def test_the_handbook_keeps_every_character_of_its_items(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["../../etc", "a/b", "x" * 300, "'; DROP TABLE dataset_events; --", "<b>bold</b>"]
+    "name", ["../../etc", "a/b", "x" * 120, "'; DROP TABLE dataset_events; --", "<b>bold</b>"]
 )
 def test_a_name_is_never_a_path_or_a_statement(tmp_path: Path, name: str) -> None:
     workspace = Workspace.open(str(tmp_path / "workspace"), create=True)
@@ -152,6 +153,10 @@ def test_damage_is_said_and_nothing_else_is_lost(dataset: Dataset) -> None:
     other = create_dataset(dataset.workspace, "other")
     batch = dataset.batches()[0]
     path = dataset.folder / "batches" / batch.batch_id / "items.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))  # an item less would be a smaller set without a word
+    with pytest.raises(WorkspaceError, match="items were changed"):
+        read_draft(dataset)
     path.write_text('{"question_id": "a"}\n')
     with pytest.raises(WorkspaceError, match="cannot be read"):
         read_draft(dataset)
@@ -234,3 +239,29 @@ def test_what_readers_rejected_does_not_stand(dataset: Dataset) -> None:
     draft = read_draft(dataset)
     assert [each.item.question_id for each in draft.offered] == ["a", "b"]
     assert [each.item.question_id for each in draft.standing] == ["b"]
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 121, "caf\udce9"])
+def test_a_name_that_no_list_could_show_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="accepted: text of at most 120"):
+        create_dataset(Workspace.open(str(tmp_path), create=True), name)
+
+
+def test_two_datasets_of_the_same_questions_have_versions_of_their_own(dataset: Dataset) -> None:
+    other = create_dataset(dataset.workspace, "other")
+    other.add_batch([FIRST, SECOND], CORPUS, {"by": "file"})
+    _, first = dataset.freeze([FIRST], 1, "ann")
+    _, second = other.freeze([FIRST], 1, "ann")
+    assert (first.name, second.name) == ("café questions v1", "other v1")
+    with pytest.raises(DataError, match="needs the name"):
+        other.freeze([FIRST], 1, " ")
+
+
+def test_versions_frozen_at_once_are_one_version_or_two_numbers(dataset: Dataset) -> None:
+    kept = [[FIRST], [FIRST], [SECOND], [FIRST, SECOND]]
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda items: dataset.freeze(items, 0, "ann")[0], kept))
+    numbers = [version.version for version in dataset.versions()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert {version.set_id for version in made} == {version.set_id for version in dataset.versions()}
+    assert len({version.set_id for version in made}) == 3
