@@ -1,6 +1,7 @@
 """The pictures of a dataset: which versions pass which questions, and how many questions each page has."""
 
 from collections.abc import Sequence
+from math import ceil
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,6 +17,7 @@ from ragtriage.metrics.number_text import count, number, percent
 ROW, FRAME, PAGES_HEIGHT = 27, 62, 186  # pixels
 GAP = 1.5  # questions between two groups
 MOST_PAGES, MOST_NAMED, LONGEST_NAME = 150, 3, 22
+MOST_COLUMNS = 200  # questions that are drawn; of more, every so-manieth of each group
 MOST_BOXES = 150  # questions of which each is a box of its own
 DRAWN: tuple[tuple[Group, str], ...] = (
     ("everyone passes", "everyone passes"),
@@ -38,11 +40,12 @@ def items_chart(
     The custom data of a column is its question id.
     """
     columns, places, bounds = _columns(analysis)
+    disagreeing = set(analysis.against)
     figure = go.Figure()
     _add_cells(figure, analysis, (columns, places), tokens)
     hover = [
         f"{chart_text(question_ids[column])}: difficulty {number(analysis.difficulty[column])}"
-        + (f", item-rest r {number(analysis.item_rest[column])}" if column in analysis.against else "")
+        + (f", item-rest r {number(analysis.item_rest[column])}" if column in disagreeing else "")
         for column in columns
     ]
     figure.add_bar(
@@ -56,20 +59,40 @@ def items_chart(
             x=at, y=1, yref="y domain", xanchor=anchor, yanchor="bottom", text=title, showarrow=False,
             font={"color": tokens.muted, "size": 12},
         )  # fmt: skip
-    against = [(column, place) for column, place in zip(columns, places, strict=True)
-               if column in analysis.against]  # fmt: skip
-    for column, place in against:
-        figure.add_shape(
-            type="rect", x0=place - 0.6, x1=place + 0.6, y0=-0.5, y1=len(names) - 0.5,
-            line={"color": tokens.unclear.text, "width": 1.5},
-        )  # fmt: skip
-        if len(against) <= MOST_NAMED:
+    against = [pair for pair in zip(columns, places, strict=True) if pair[0] in disagreeing]
+    _add_frames(figure, [place for _, place in against], len(names), tokens)
+    if len(against) <= MOST_NAMED:
+        for column, place in against:
             figure.add_annotation(
                 x=place, y=0, yref="y domain", yanchor="top", showarrow=False,
-                text=f"{chart_text(shorten(question_ids[column], 12))} goes against",
+                text=f"{chart_text(shorten(question_ids[column], 12))} fails where better pass",
                 font={"color": tokens.unclear.text, "size": 12},
             )  # fmt: skip
     return _framed(figure, analysis, names, max(places, default=0), tokens)
+
+
+def _add_frames(figure: go.Figure, places: Sequence[float], rows: int, tokens: Tokens) -> None:
+    """Frame columns, all in one trace: a shape for each takes long to draw."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for place in places:
+        x += [place - 0.6, place + 0.6, place + 0.6, place - 0.6, place - 0.6, None]
+        y += [-0.5, -0.5, rows - 0.5, rows - 0.5, -0.5, None]
+    figure.add_scatter(
+        x=x, y=y, mode="lines", line={"color": tokens.unclear.text, "width": 1.5}, hoverinfo="skip"
+    )
+
+
+def _step(analysis: ItemAnalysis) -> int:
+    """Return of how many questions one is drawn."""
+    known = len(analysis.groups) - analysis.counts["not known"]
+    return max(1, ceil(known / MOST_COLUMNS))
+
+
+def items_note(analysis: ItemAnalysis) -> str:
+    """Return what is said of a picture that leaves questions out; "" where all are drawn."""
+    step = _step(analysis)
+    return f"1 question of {step:,} drawn" if step > 1 else ""
 
 
 def _columns(
@@ -79,11 +102,12 @@ def _columns(
     columns: list[int] = []
     places: list[float] = []
     bounds: dict[str, tuple[float, float]] = {}
-    at = 0.0
+    at, step = 0.0, _step(analysis)
+    order = [tuple(column) for column in -np.nan_to_num(analysis.passes.T)]
     for group, title in DRAWN:
         own = [column for column, each in enumerate(analysis.groups) if each == group]
         # the pattern of passes, by the best version first, so that like columns stand together
-        own.sort(key=lambda column: [-float(np.nan_to_num(value)) for value in analysis.passes[:, column]])
+        own = sorted(own, key=order.__getitem__)[::step]
         if not own:
             continue
         bounds[title] = (at, at + len(own) - 1)
@@ -93,11 +117,14 @@ def _columns(
     return columns, places, bounds
 
 
-def _codes(analysis: ItemAnalysis, column: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    passes, group = analysis.passes[:, column], analysis.groups[column]
-    code = {"everyone passes": SURE, "nobody passes": NEVER}.get(group)
-    values = np.where(passes > 0.5, PASSES, FAILS) if code is None else np.full(len(passes), code)
-    return np.where(np.isfinite(passes), values, UNKNOWN).astype(np.float64)
+def _codes(analysis: ItemAnalysis) -> list[list[int]]:
+    """Return what each cell shows, versions by questions."""
+    passes, groups = analysis.passes, np.array(analysis.groups)
+    codes = np.where(passes > 0.5, PASSES, FAILS)
+    codes = np.where(groups == "everyone passes", SURE, codes)
+    codes = np.where(groups == "nobody passes", NEVER, codes)
+    shown: list[list[int]] = np.where(np.isfinite(passes), codes, UNKNOWN).tolist()
+    return shown
 
 
 def _add_cells(
@@ -114,8 +141,8 @@ def _add_cells(
     columns, places = drawn
     joined = len(columns) > MOST_BOXES
     boxes: dict[int, list[tuple[int, float, float]]] = {code: [] for code in looks}  # (row, middle, width)
-    for row in range(len(analysis.runs)):
-        codes = [int(_codes(analysis, column)[row]) for column in columns]
+    for row, all_codes in enumerate(_codes(analysis)):
+        codes = [all_codes[column] for column in columns]
         first = 0
         for at in range(1, len(codes) + 1):
             goes_on = at < len(codes) and joined and codes[at] == codes[first]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -107,9 +107,14 @@ def pool_of(item: Item, windows: CorpusWindows, runs: PooledRuns, depth: int = 0
             span = _place(document, query, windows)
             not_found += span is None
             spans += [span] if span is not None else []
-    candidates = [Candidate(span, _judged(span, item)) for span in _different(spans)]
-    ordered = sorted(candidates, key=lambda each: _order(each.span, item, seed))
-    return Pool(tuple(ordered), depth, len(lists), not_found)
+    ordered = sorted(_different(spans), key=lambda span: _order(span, item, seed))
+    return judged_pool(Pool(tuple(map(Candidate, ordered)), depth, len(lists), not_found), item)
+
+
+def judged_pool(pool: Pool, item: Item) -> Pool:
+    """Return a pool with what the gold and the distractors of an item say of its candidates."""
+    judged = (Candidate(each.span, _judged(each.span, item)) for each in pool.candidates)
+    return replace(pool, candidates=tuple(judged))
 
 
 def judge_candidate(dataset: Dataset, item: Item, candidate: Candidate, is_gold: bool, who: str) -> Item:

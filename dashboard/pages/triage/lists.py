@@ -41,7 +41,7 @@ from ragtriage.data.comparison.guardrails import GUARDRAILS, WRONG_REFUSALS
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.gates.next_steps import NextStep, next_steps
 from ragtriage.data.gates.report import GateReport
-from ragtriage.data.strategy.holdings import sample_size
+from ragtriage.data.strategy.holdings import MOST_RUNS, sample_size
 from ragtriage.data.strategy.plan import is_version
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from ragtriage.metrics.diagnosis.stages import STAGES, stage_code
@@ -261,7 +261,8 @@ def _ends(metric: str) -> tuple[float, float]:
 
 def question_link(view: View) -> None:
     """Say what change the questions of the run can show, with a link to what is in them."""
-    versions = tuple(view.usual_diagnosis(run) for run in view.sampled if is_version(run))
+    runs = [run for run in view.sampled if is_version(run)][-MOST_RUNS:]  # no more of them are looked at
+    versions = tuple(map(view.usual_diagnosis, runs))
     text = _shown(versions, view.run.n_questions)
     if text:
         st.page_link(
