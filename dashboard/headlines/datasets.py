@@ -11,7 +11,7 @@ from ragtriage.metrics.statistics.intervals import Interval
 
 LONGEST_NAME = 24
 TOLERATED_BARE = 0.1  # share of the text that may be on pages without a question
-FEWEST_READ, TOLERATED = 10, 0.2  # decisions, and the share rejected, from which on items are made anew
+FEWEST_READ, TOLERATED = 10, 0.2  # decisions, and the share rejected, from which on items are regenerated
 EMPTY = Headline(
     "empty",
     "Make a first test set",
@@ -25,9 +25,11 @@ class DatasetFacts:
     """What is known of a dataset, or of one of its versions."""
 
     name: str
-    n: int  # questions that passed the filters
+    n: int  # questions that are offered to readers
     read: int  # of them, those that people decided on
     kept: int  # of them, those that they kept
+    disputed: int  # of them, those on which readers differ
+    used: int  # of them, those that are neither rejected nor disputed; all that follows is about them
     with_gold: int  # with gold, or unanswerable, which needs none
     spans: int  # of gold
     gone: int  # of them, those whose text does not stand in its page
@@ -43,9 +45,13 @@ class DatasetFacts:
 def datasets_headline(facts: DatasetFacts) -> Headline:
     """Return whether a dataset can be trusted, and what is missing first.
 
-    Gone gold comes before dev questions in test numbers, then what nobody read, bare pages and the mix.
+    Gone gold comes before dev questions in test numbers, then what nobody read or readers dispute, bare pages
+    and the mix.
     """
     name, detail = shorten(facts.name, LONGEST_NAME), _dataset_detail(facts)
+    of = count(facts.n, "question")
+    if not facts.used:
+        return Headline("bad", f"{name}: none of {of} kept", "Regenerate them, or settle the disputed ones.")
     if facts.gone:
         spans = count(facts.spans, "gold span")
         verb = "is" if facts.gone == 1 else "are"
@@ -55,11 +61,11 @@ def datasets_headline(facts: DatasetFacts) -> Headline:
         return Headline("bad", f"{name}: {questions} in the test numbers", detail)
     if not facts.with_gold:
         return Headline("not measured", f"{name}: no gold, only questions", detail)
-    unread, lacking = facts.n - facts.read, f"no {facts.missing[0]} ones" if facts.missing else ""
-    if unread:
-        of = count(facts.n, "question")
-        start = f"none of {of} read" if unread == facts.n else f"{unread:,} of {of} unread"
-        return Headline("cannot tell", f"{name}: {', '.join(filter(None, (start, lacking)))}", detail)
+    if facts.read < facts.n:
+        lacking = f", none {facts.missing[0]}" if facts.missing else ""
+        return Headline("cannot tell", f"{name}: {facts.read:,} of {of} reviewed{lacking}", detail)
+    if facts.disputed:
+        return Headline("cannot tell", f"{name}: readers differ on {facts.disputed:,} of {of}", detail)
     if facts.bare >= TOLERATED_BARE:
         bare = facts.pages - facts.covered
         pages = f"{bare:,} of {count(facts.pages, 'page')} have no question"
@@ -68,7 +74,8 @@ def datasets_headline(facts: DatasetFacts) -> Headline:
         return Headline("cannot tell", f"{name}: no {' and no '.join(facts.missing[:2])} questions", detail)
     all_covered = facts.covered == facts.pages
     pages = "all pages covered" if all_covered else f"{facts.covered:,} of {facts.pages:,} pages covered"
-    return Headline("good", f"{name}: {count(facts.n, 'question')} read, {pages}", detail)
+    kept = f"{of} reviewed" if facts.kept == facts.n else f"{facts.kept:,} of {of} kept"
+    return Headline("good", f"{name}: {kept}, {pages}", detail)
 
 
 def _dataset_detail(facts: DatasetFacts) -> str:
@@ -114,7 +121,7 @@ def review_headline(counts: ReviewCounts) -> Headline:
         return Headline("empty", "Nothing to read with this filter", progress)
     surely_bad = counts.rate is not None and 1 - counts.rate.high > TOLERATED
     if counts.read >= FEWEST_READ and surely_bad:
-        return Headline("bad", f"{counts.rejected:,} of {counts.read:,} rejected: make them anew", progress)
+        return Headline("bad", f"{counts.rejected:,} of {counts.read:,} rejected: regenerate them", progress)
     if not left:
         return Headline("good", f"All {counts.total:,} read, {counts.kept:,} kept")
     return Headline("cannot tell", progress, f"{count(left, 'question')} without a decision")
@@ -130,7 +137,8 @@ class VersionFacts:
     n_read: int  # of them, those that people had read
     edited: int  # questions that differ in the draft
     rejected: int  # questions of the version that the draft rejects
-    added: int  # questions that the draft has and the version has not
+    added: int  # questions that readers keep and the version has not
+    waiting: int = 0  # questions that the version has not and nobody has read
     fates: Mapping[str, int] = field(default_factory=dict)  # same, moved, changed, gone -> spans
     to_read: int = 0  # questions whose gold changed or is gone
     questions: int = 0  # that were looked at
@@ -162,13 +170,19 @@ def versions_headline(facts: VersionFacts) -> Headline:
     unread = facts.n - facts.n_read
     if unread:
         statement = f"{version}: {unread:,} of {count(facts.n, 'question')} unread"
-        return Headline("cannot tell", statement, "The draft has the same questions.")
-    return Headline("good", f"{version}: {count(facts.n, 'question')}, all read", "The draft is the same.")
+        return Headline("cannot tell", statement, _waiting(facts) or "The draft has the same questions.")
+    same = _waiting(facts) or "The draft is the same."
+    return Headline("good", f"{version}: {count(facts.n, 'question')}, all read", same)
+
+
+def _waiting(facts: VersionFacts) -> str:
+    return f"The draft has {count(facts.waiting, 'more question')} to review." if facts.waiting else ""
 
 
 def difference_text(facts: VersionFacts) -> str:
     """Return what the draft changed since the newest version."""
+    waiting = f"{facts.waiting:,} more to review. " if facts.waiting else ""
     return (
         f"{count(facts.edited, 'question')} edited, {facts.rejected:,} rejected, {facts.added:,} added. "
-        f"Freezing makes v{facts.newest + 1} and leaves v{facts.newest} as it is."
+        f"{waiting}Freezing makes v{facts.newest + 1} and leaves v{facts.newest} as it is."
     )

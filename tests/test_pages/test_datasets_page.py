@@ -10,13 +10,18 @@ from page_text import headline, html_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
+from ragtriage.dashboard.pages.datasets.analysis import answer_of
 from ragtriage.dashboard.pages.datasets.item import judged_words
 from ragtriage.dashboard.pages.datasets.queue import SHOWN_REJECTS, is_read_too
 from ragtriage.dashboard.shell.selection import Selection
+from ragtriage.data.api import diagnosis_of
 from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.datasets.chosen import freeze
 from ragtriage.data.datasets.dataset import Dataset, create_dataset
 from ragtriage.data.datasets.item import GoldSpan, Item
 from ragtriage.data.datasets.review import accept, edit, events_of, read_draft, reject
+from ragtriage.data.datasets.split import DEV, part_of, set_split
+from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import READ_ONLY
 
@@ -201,11 +206,63 @@ def test_a_frozen_version_is_read_and_not_decided_on(
     workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items = [each.item for each in read_draft(dataset).items[:2]]
-    dataset.freeze(items, 0, "Ann")
+    dataset.freeze(items, 2, "Ann")
     edit(dataset, Item("q1", "Changed?", "Yes.", "single", items[0].spans), "Ann")
     app = _open(workspace, monkeypatch, "Ann", frozen=1)
-    assert set(_states(app)) == {item.question for item in items}
+    assert headline(app) == "All 2 read, 2 kept"
+    assert _states(app) == {item.question: "✓ kept" for item in items}
     assert "accept" not in {button.key for button in app.button}
+
+
+def test_a_version_that_was_read_in_part_says_which_part(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept(dataset, _items()[0], "Ann")
+    freeze(read_draft(dataset), "Ann", unreviewed=True)
+    app = _open(workspace, monkeypatch, part="", frozen=1)
+    assert headline(app) == "leave questions: 1 of 3 questions reviewed, none multi-hop"
+    assert "when it was frozen" in html_text(app)
+    assert "step_1" not in {button.key for button in app.button}, "a version never changes"
+
+
+def test_what_readers_rejected_counts_in_nothing(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = _items()[:3]
+    reject(dataset, second, "Ann", "unclear")
+    set_split(dataset, 0.5)
+    app = _open(workspace, monkeypatch, part="")
+    text = html_text(app)
+    assert "0 of 2 questions carry a mark" in text, "the marked one is rejected"
+    assert "2 questions can show no change" in text
+    app = _open(workspace, monkeypatch, part="versions")
+    dev = sum(part_of(item, 0.5) == DEV for item in (first, third))
+    assert f"dev {dev}, test {2 - dev}." in html_text(app)
+    for item in (first, third):
+        reject(dataset, item, "Ann", "unclear")
+    app = _open(workspace, monkeypatch, part="")
+    assert headline(app) == "leave questions: none of 3 questions kept"
+    app = _open(workspace, monkeypatch, part="card")
+    assert headline(app) == "leave questions: none of 3 questions can be handed over"
+    assert not app.error
+
+
+def test_who_has_no_name_yet_is_blind_too_and_reasons_are_ones_own(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = _items()[1]
+    reject(dataset, item, "Ann", "twin")
+    app = _open(workspace, monkeypatch, item="q2")
+    assert headline(app) == "0 of 3 read, 3 to go"
+    assert "✕ rejected" not in _states(app).values()
+    assert "your decisions show once your name is entered" in html_text(app)
+    reject(dataset, item, "Bob", "unclear")
+    app = _open(workspace, monkeypatch, "Bob", item="q2")
+    assert "✕ unclear" in html_text(app)
+    assert "twin of another" not in html_text(app)
+    monkeypatch.setenv(READ_ONLY, "1")
+    app = _open(workspace, monkeypatch, item="q2")
+    assert "✕ twin of another, unclear" in html_text(app), "who only reads has nothing to be blind for"
 
 
 def test_a_fifth_of_what_filters_reject_is_read_too() -> None:
@@ -227,14 +284,14 @@ def test_the_overview_says_what_is_missing_and_its_marks_lead_to_the_review(
     workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = _open(workspace, monkeypatch, part="")
-    assert headline(app) == "leave questions: none of 3 questions read, no multi-hop ones"
+    assert headline(app) == "leave questions: 0 of 3 questions reviewed, none multi-hop"
     bodies = " ".join(str(block.proto.body) for block in app.get("html"))
     assert "check_mark=elsewhere" in bodies
     assert "check_mark=twin" not in bodies, "only a check that marks something is a link"
     text = html_text(app)
     assert "1 of 3 questions carry a mark" in text
     assert "1 of 2 pages have no question" in text
-    assert "No run of the project answered these questions" in text
+    assert "No run of the project has results for half of these questions" in text
     _press(app, "step_1")
     assert app.session_state["selection"].part == "review"
     assert list(_states(app)) == ["When does travel comp time expire?"]
@@ -242,12 +299,16 @@ def test_the_overview_says_what_is_missing_and_its_marks_lead_to_the_review(
 
 def test_the_bundled_set_is_analysed_by_its_runs(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(demo, monkeypatch, part="", project="handbook")
-    assert headline(app) == "handbook questions: none of 48 questions read, no adversarial ones"
+    assert headline(app) == "handbook questions: 0 of 48 questions reviewed, none adversarial"
     text = html_text(app)
     assert "25 questions tell the versions apart, 17 all pass, 6 nobody passes" in text
     assert "4 versions only" in text
     assert "48 questions show a change of 21 points, 213 would show 10" in text
     assert "16 of 42 pages have no question" in text
+    diagnosis = diagnosis_of(demo, demo.runs("handbook")[-1], DiagnosisSettings())
+    known = str(diagnosis.scored.question_ids[0])
+    assert answer_of(diagnosis, known)
+    assert answer_of(diagnosis, f"{known} ") == answer_of(diagnosis, "~") == "", "not that of a neighbour"
     app = _open(demo, monkeypatch, project="handbook", check_mark="nobody")
     assert len(_states(app)) == 6
     app = _open(demo, monkeypatch, project="handbook", check_mark="against")

@@ -36,7 +36,7 @@ STARTED = ReviewCounts(48, 10, 9, 1, 48, _rate(9, 1))
         (STARTED, "cannot tell", "10 of 48 read, 38 to go"),
         (ReviewCounts(48, 0, 0, 0, 48), "cannot tell", "0 of 48 read, 48 to go"),
         (ReviewCounts(48, 48, 44, 4, 48, _rate(44, 4)), "good", "All 48 read, 44 kept"),
-        (ReviewCounts(48, 20, 11, 9, 48, _rate(11, 9)), "bad", "9 of 20 rejected: make them anew"),
+        (ReviewCounts(48, 20, 11, 9, 48, _rate(11, 9)), "bad", "9 of 20 rejected: regenerate them"),
         (ReviewCounts(48, 9, 1, 8, 48, _rate(1, 8)), "cannot tell", "9 of 48 read, 39 to go"),
         (replace(STARTED, listed=0), "empty", "Nothing to read with this filter"),
     ],
@@ -54,23 +54,29 @@ def test_without_a_dataset_both_ways_to_one_are_named() -> None:
 
 
 READ = DatasetFacts(
-    name="handbook", n=200, read=200, kept=190, with_gold=200, spans=240, gone=0, dev_in_runs=0, pages=42,
+    name="handbook", n=200, read=200, kept=200, disputed=0, used=200, with_gold=200, spans=240, gone=0,
+    dev_in_runs=0, pages=42,
     covered=42, bare=0.0, missing=(), marked=3, resolution=resolution_of(200),
 )  # fmt: skip
-UNREAD = replace(READ, n=48, read=8, missing=("adversarial",))
+UNREAD = replace(READ, n=48, read=8, kept=8, used=48, missing=("adversarial",))
+KEPT = replace(READ, kept=190, used=190)
 
 
 @pytest.mark.parametrize(
     ("facts", "state", "statement"),
     [
-        (READ, "good", "handbook: 200 questions read, all pages covered"),
+        (READ, "good", "handbook: 200 questions reviewed, all pages covered"),
+        (KEPT, "good", "handbook: 190 of 200 questions kept, all pages covered"),
+        (replace(KEPT, disputed=4, used=186), "cannot tell",
+            "handbook: readers differ on 4 of 200 questions"),
+        (replace(READ, kept=0, used=0, with_gold=0, spans=0), "bad", "handbook: none of 200 questions kept"),
         (replace(READ, covered=41, bare=0.02), "good",
-            "handbook: 200 questions read, 41 of 42 pages covered"),
+            "handbook: 200 questions reviewed, 41 of 42 pages covered"),
         (replace(UNREAD, gone=12, spans=48), "bad", "handbook: 12 of 48 gold spans are gone"),
         (replace(READ, gone=1, spans=1), "bad", "handbook: 1 of 1 gold span is gone"),
         (replace(UNREAD, dev_in_runs=9), "bad", "handbook: 9 dev questions in the test numbers"),
-        (UNREAD, "cannot tell", "handbook: 40 of 48 questions unread, no adversarial ones"),
-        (replace(UNREAD, read=0, missing=()), "cannot tell", "handbook: none of 48 questions read"),
+        (UNREAD, "cannot tell", "handbook: 8 of 48 questions reviewed, none adversarial"),
+        (replace(UNREAD, read=0, missing=()), "cannot tell", "handbook: 0 of 48 questions reviewed"),
         (replace(READ, covered=26, bare=0.25), "cannot tell", "handbook: 16 of 42 pages have no question"),
         (replace(READ, missing=("multi-hop", "adversarial")), "cannot tell",
             "handbook: no multi-hop and no adversarial questions"),
@@ -87,7 +93,10 @@ def test_the_worst_comes_first() -> None:
     everything = replace(UNREAD, gone=2, dev_in_runs=3, bare=0.5, covered=1)
     assert "gone" in datasets_headline(everything).statement
     assert "dev" in datasets_headline(replace(everything, gone=0)).statement
-    assert "unread" in datasets_headline(replace(everything, gone=0, dev_in_runs=0)).statement
+    assert (
+        "8 of 48 questions reviewed"
+        in datasets_headline(replace(everything, gone=0, dev_in_runs=0)).statement
+    )
 
 
 def test_what_a_set_can_show_says_what_it_rests_on() -> None:
@@ -108,6 +117,7 @@ CHANGED = replace(V1, fates={"same": 46, "moved": 10, "changed": 2, "gone": 1}, 
     [
         (V1, "good", "handbook v1: 48 questions, all read"),
         (replace(V1, n_read=8), "cannot tell", "handbook v1: 40 of 48 questions unread"),
+        (replace(V1, waiting=3), "good", "handbook v1: 48 questions, all read"),
         (replace(V1, edited=2), "cannot tell", "The draft differs from v1"),
         (VersionFacts("handbook", 0, 0, 0, 0, 0, 0), "cannot tell", "handbook: no version yet"),
         (CHANGED, "doubted", "The corpus changed: 3 of 48 questions need another look"),
@@ -121,3 +131,9 @@ def test_what_versions_are_worth(facts: VersionFacts, state: State, statement: s
     headline = versions_headline(facts)
     assert (headline.state, headline.statement) == (state, statement)
     assert len(headline.statement) <= 70
+
+
+def test_questions_that_nobody_read_wait_and_are_not_added() -> None:
+    assert versions_headline(replace(V1, waiting=3)).detail == "The draft has 3 more questions to review."
+    detail = versions_headline(replace(V1, added=1, waiting=3)).detail
+    assert detail.startswith("0 questions edited, 0 rejected, 1 added. 3 more to review. Freezing")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 
 import numpy as np
 
-from ragtriage.dashboard.pages.datasets.opened import Opened
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View
 from ragtriage.data.cases.cases import read_case
 from ragtriage.data.datasets.item import Item
 from ragtriage.data.datasets.item_analysis import ItemAnalysis, analyse_items
+from ragtriage.data.datasets.review import DraftItem
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.store.workspace import Run
 
@@ -57,14 +58,14 @@ class Versions:
         return tuple(value > 0.5 if isfinite(value) else None for value in values)
 
 
-def versions_of(opened: Opened, view: View | None) -> Versions | None:
-    """Return the runs of the project that answered the questions; None where none did."""
-    if view is None or not opened.offered:
+def versions_of(entries: Sequence[DraftItem], view: View | None) -> Versions | None:
+    """Return the runs of the project that answered at least half of some questions; None without any."""
+    if view is None or not entries:
         return None
     # searches for a chunking and arms of experiments are no versions
     runs = [run for run in view.sampled if not run.config.get("grid") and not run.config.get("experiment")]
     diagnoses = tuple(view.usual_diagnosis(run) for run in runs[-MOST_VERSIONS:])
-    questions = tuple((each.item.question_id, each.item.question) for each in opened.offered)
+    questions = tuple((each.item.question_id, each.item.question) for each in entries)
     analysis = _analysis(questions, diagnoses)
     if not analysis.runs:
         return None
@@ -81,6 +82,9 @@ def _analysis(questions: tuple[tuple[str, str], ...], diagnoses: tuple[Diagnosis
 
 def answer_of(diagnosis: Diagnosis, question_id: str) -> str:
     """Return what a run answered to a question; "" where it did not."""
-    at = np.searchsorted(diagnosis.scored.question_ids, question_id)
+    ids = diagnosis.scored.question_ids
+    at = int(np.searchsorted(ids, question_id))
+    if at == len(ids) or str(ids[at]) != question_id:
+        return ""
     rows = np.flatnonzero(diagnosis.scored.question == at)
     return str(read_case(diagnosis.scored, int(rows[0]))["answer"] or "") if len(rows) else ""

@@ -16,6 +16,7 @@ from ragtriage.data.datasets.card import card_text
 from ragtriage.data.datasets.chosen import choose
 from ragtriage.data.datasets.exports import FORMS, Export, export_bytes
 from ragtriage.data.datasets.item import Item
+from ragtriage.data.errors import DataError
 from ragtriage.metrics.number_text import count
 
 CARD_HEIGHT = 620  # pixels
@@ -25,7 +26,11 @@ UNREAD = "card_unreviewed"  # in the session
 def card_section(opened: Opened) -> None:
     """Draw the card of the draft or the version on display, with its exports."""
     none_read = opened.version is None and not opened.draft.golden
-    export = _export(opened, none_read or bool(st.session_state.get(UNREAD)))
+    try:
+        export = _export(opened, none_read or bool(st.session_state.get(UNREAD)))
+    except DataError:  # nothing that could go into a version
+        open_page(_nothing(opened))
+        return
     open_page(_headline(opened, export.items, none_read))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="card_bar"):
         if opened.version is None and not none_read:
@@ -55,6 +60,16 @@ def _export(opened: Opened, unreviewed: bool) -> Export:
         items = choose(opened.draft, unreviewed).items
     card = card_text(opened.draft, items, corpus, opened.version)
     return Export(opened.dataset.name, items, corpus, card)
+
+
+def _nothing(opened: Opened) -> Headline:
+    """Return why there is nothing to hand over."""
+    name, of = opened.dataset.name, count(len(opened.offered), "question")
+    if opened.in_use:
+        why = "The gold of every question is gone from the corpus; Versions shows where it was."
+    else:
+        why = "Readers rejected every question, or differ on it."
+    return Headline("bad", f"{name}: none of {of} can be handed over", why)
 
 
 def _headline(opened: Opened, items: Sequence[Item], none_read: bool) -> Headline:

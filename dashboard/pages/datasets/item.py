@@ -30,7 +30,7 @@ from ragtriage.data.chunking.chunkers import TokenizedText, heading_path
 from ragtriage.data.datasets.checks import CHECKS, CheckResult
 from ragtriage.data.datasets.dataset import Dataset
 from ragtriage.data.datasets.item import KINDS, GoldSpan, Item
-from ragtriage.data.datasets.pooling import Pool, PooledRuns, pool_of, pooled_runs
+from ragtriage.data.datasets.pooling import Pool, PooledRuns, judged_pool, pool_of, pooled_runs
 from ragtriage.data.datasets.review import REASONS
 
 LOOKS: Mapping[str, Look] = {"passed": "good", "marked": "unclear", "not checked": "unmeasured"}
@@ -107,7 +107,9 @@ def offers_of(opened: Opened, item: Item) -> Offers:
     """Return the places to be judged for the open question: its pool where it is a real query."""
     if item.kind == "real" and opened.version is None:
         batch_ids = opened.dataset.batch_ids()
-        pool = _pool(opened.dataset, batch_ids, str(opened.state[1]), item)
+        # searched for once a question, whatever is judged of it
+        asked = Item(item.question_id, item.question, history=item.history)
+        pool = judged_pool(_pool(opened.dataset, batch_ids, str(opened.state[1]), asked), item)
         return Offers([candidate.span for candidate in pool.to_judge], pool)
     return Offers(other_places(item, opened.checks.of(item).results))
 
@@ -144,20 +146,23 @@ def other_places(item: Item, results: Sequence[CheckResult]) -> list[GoldSpan]:
 def _chips(queued: Queued) -> list[Chip]:
     item = queued.item
     chips = [Chip(KINDS.get(item.kind, item.kind), help=item.kind)] if item.kind else []
-    chips += [Chip(value, help=key) for key, value in list(item.tags.items())[:3]]
+    chips += [_tag_chip(key, value) for key, value in list(item.tags.items())[:3] if value != "false"]
     chips += [
         Chip(f"! {MARKS[mark.key]}", "unclear", help=f"{mark.value} {mark.detail}".strip())
         for mark in queued.marks
     ]
-    own = queued.entry.decisions
-    reasons = {event.reason for event in own.values() if event.action == "reject"} if own else set()
-    if queued.state == "rejected" and reasons:
-        chips.append(Chip(f"✕ {', '.join(REASONS[reason] for reason in sorted(reasons))}", "bad"))
+    if queued.reasons:
+        chips.append(Chip(f"✕ {', '.join(REASONS[reason] for reason in queued.reasons)}", "bad"))
     if queued.disputed:
         chips.append(Chip("? readers differ", "unclear"))
     if item.rejected_by and not queued.is_unread:
         chips.append(Chip(f"a filter rejected it: {item.rejected_by}", "unmeasured", help=item.reason))
     return chips
+
+
+def _tag_chip(key: str, value: str) -> Chip:
+    """Return a tag as a chip: its value, of one that is only true its name."""
+    return Chip(key.replace("_", " ") if value == "true" else value, help=f"{key}: {value}")
 
 
 def _hop_note(item: Item, span: GoldSpan) -> str:

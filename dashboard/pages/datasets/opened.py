@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,10 @@ from ragtriage.dashboard.shell.session import current_selection, keep, open_stor
 from ragtriage.dashboard.shell.user import attempt, may_write
 from ragtriage.dashboard.shell.widgets import show_in
 from ragtriage.data.datasets.checks import CheckedItem, FreeChecks
+from ragtriage.data.datasets.chosen import OUT, REVIEWED
 from ragtriage.data.datasets.dataset import Batch, Dataset, Version
 from ragtriage.data.datasets.item import Item
-from ragtriage.data.datasets.review import Draft, DraftItem, draft_state, read_draft
+from ragtriage.data.datasets.review import Draft, DraftItem, Event, draft_state, read_draft
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.store.question_sets import load_set
 
@@ -60,6 +61,11 @@ class Opened:
         """The items that passed the filters, and those that a reader kept in spite of one."""
         return [each for each in self.items if not each.item.rejected_by or each.golden]
 
+    @cached_property
+    def in_use(self) -> list[DraftItem]:
+        """The items that count in what is said of the questions."""
+        return in_use(self.items)
+
     @property
     def asked_mix(self) -> Mapping[str, float]:
         """Kind -> questions that the plans of a model asked for; nothing where there was no plan."""
@@ -84,6 +90,11 @@ class Opened:
     def checked(self) -> Mapping[str, CheckedItem]:
         """Question id -> item with its checks, in the order of the items; the first time takes a while."""
         return checked_items(self)
+
+
+def in_use(items: Iterable[DraftItem]) -> list[DraftItem]:
+    """Return the items that may go into a version: those to be read, and those that readers keep."""
+    return [each for each in items if each.state not in OUT]
 
 
 def open_dataset(dataset: Dataset) -> Opened:
@@ -142,9 +153,24 @@ def _draft(
 
 @kept
 def frozen_items(dataset: Dataset, version: Version) -> tuple[DraftItem, ...]:
-    """Return the items of a version, with no decision on any."""
-    items = map(Item.from_question, load_set(dataset.workspace, version.set_id).questions)
-    return tuple(DraftItem(item, item, "", ()) for item in items)
+    """Return the items of a version; what people had read when it was frozen is kept, the rest to be read."""
+    questions = load_set(dataset.workspace, version.set_id).questions
+    items, all_read = list(map(Item.from_question, questions)), version.n_read == len(questions)
+    return tuple(
+        DraftItem(
+            item,
+            item,
+            "",
+            (_kept_in(version, item),) if all_read or item.tags.get(REVIEWED) == "true" else (),
+        )
+        for item in items
+    )
+
+
+def _kept_in(version: Version, item: Item) -> Event:
+    return Event(
+        1, item.question_id, version.who, "accept", "", None, item.content_hash, version.at, undone_at=None
+    )
 
 
 @kept

@@ -10,7 +10,14 @@ from urllib.parse import urlencode
 import numpy as np
 import streamlit as st
 
-from ragtriage.dashboard.charts.dataset_maps import items_alt, items_chart, pages_alt, pages_chart
+from ragtriage.dashboard.charts.dataset_maps import (
+    MOST_PAGES,
+    items_alt,
+    items_chart,
+    items_note,
+    pages_alt,
+    pages_chart,
+)
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.datasets import datasets_headline
 from ragtriage.dashboard.headlines.headline import State
@@ -30,8 +37,9 @@ from ragtriage.dashboard.shell.session import View, current_selection, keep
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.datasets.checks import CHECKS
-from ragtriage.data.datasets.coverage import MixShare
+from ragtriage.data.datasets.coverage import MixShare, PageCoverage
 from ragtriage.data.datasets.readers import share_kept
+from ragtriage.data.datasets.split import split_share
 from ragtriage.metrics.analysis.items import FEWEST_VERSIONS
 from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, percent
 from ragtriage.metrics.statistics.intervals import interval
@@ -57,15 +65,15 @@ COARSEST = 0.5  # change at the right end of its strip
 
 def overview_section(opened: Opened, view: View | None) -> None:
     """Draw the overview."""
-    versions = versions_of(opened, view)
-    found = overview_of(opened, versions)
+    versions = versions_of(opened.in_use, view)
+    found = overview_of(opened, versions, split_share(opened.dataset))
     facts = found.facts
     version = opened.version.corpus_version if opened.version else opened.dataset.corpus_version
     open_page(
         datasets_headline(facts),
-        [f"{count(facts.n, 'question')} · {count(facts.pages, 'page')}", f"corpus {version}"],
+        [f"{count(facts.used, 'question')} · {count(facts.pages, 'page')}", f"corpus {version}"],
     )
-    draw_tiles(_tiles(found))
+    draw_tiles(_tiles(found, opened.version is not None))
     left, right = st.columns([LEFT, RIGHT], gap="medium")
     with left:
         _items(versions)
@@ -73,7 +81,8 @@ def overview_section(opened: Opened, view: View | None) -> None:
     with right:
         st.html(_mark_rows(found, versions))
         st.html(_mix_rows(found))
-    _next_steps(found, may_write() and opened.version is None)
+    if opened.version is None:  # a version never changes
+        _next_steps(found, may_write())
 
 
 def review_link(**chosen: Any) -> str:
@@ -82,27 +91,24 @@ def review_link(**chosen: Any) -> str:
     return f"datasets?{urlencode(selection.to_params())}"
 
 
-def _tiles(found: Overview) -> list[Tile]:
-    facts, n = found.facts, max(found.facts.n, 1)
-    rate = share_kept(found.entries)
-    rejected = facts.read - facts.kept
-    foot = f"{facts.kept:,} kept, {rejected:,} rejected"
-    if rate is not None:
-        foot += f": {number(rate.mean)} {interval_text(rate.low, rate.high)}"
+def _tiles(found: Overview, frozen: bool) -> list[Tile]:
+    facts, n = found.facts, max(found.facts.used, 1)
+    foot = "when it was frozen" if frozen else _kept_text(found)
     all_read = facts.read == facts.n
-    clean = facts.n - facts.marked
+    clean = facts.used - facts.marked
     values = np.array([0.0] * facts.marked + [1.0] * clean)
     ends = interval(values, np.arange(len(values)), len(values), binary=True)
     free = count(len(CHECKS), "free check")
     return [
         Tile(
             "Read by people", f"{facts.read:,} of {facts.n:,}", "good" if all_read else "cannot tell",
-            "all read" if all_read else "golden needs all", "", foot if facts.read else "nobody has read any",
-            Strip(facts.read / n, gate=1.0, state="good" if all_read else "cannot tell",
+            "all read" if all_read else "review not finished", "",
+            foot if facts.read else "nobody has read any",
+            Strip(facts.read / max(facts.n, 1), gate=1.0, state="good" if all_read else "cannot tell",
                 label="share read by people"),
         ),
         Tile(
-            "Without a mark", f"{clean:,} of {facts.n:,}", "good" if not facts.marked else "cannot tell",
+            "Without a mark", f"{clean:,} of {facts.used:,}", "good" if not facts.marked else "cannot tell",
             "none marked" if not facts.marked else "read these first", "",
             f"{facts.marked:,} marked by {free}",
             Strip(clean / n, ends.low, ends.high,
@@ -118,6 +124,15 @@ def _tiles(found: Overview) -> list[Tile]:
         ),
         _change_tile(found),
     ]  # fmt: skip
+
+
+def _kept_text(found: Overview) -> str:
+    """Return what readers decided, with the share that they kept."""
+    facts, rate = found.facts, share_kept(found.entries)
+    disputed = f", {facts.disputed:,} disputed" if facts.disputed else ""
+    rejected = facts.read - facts.kept - facts.disputed
+    share = f": {number(rate.mean)} {interval_text(rate.low, rate.high)}" if rate is not None else ""
+    return f"{facts.kept:,} kept, {rejected:,} rejected{disputed}{share}"
 
 
 def _change_tile(found: Overview) -> Tile:
@@ -141,7 +156,7 @@ def _change_tile(found: Overview) -> Tile:
 
 def _items(versions: Versions | None) -> None:
     if versions is None:
-        st.html(section_title("No run of the project answered these questions"))
+        st.html(section_title("No run of the project has results for half of these questions"))
         st.caption("Which questions tell versions apart is shown once a run on this set is loaded.")
         return
     analysis, counts = versions.analysis, versions.analysis.counts
@@ -149,8 +164,10 @@ def _items(versions: Versions | None) -> None:
     title = (
         f"{count(counts['tell apart'], 'question')} tell the versions apart, "
         f"{counts['everyone passes']:,} all pass, {counts['nobody passes']:,} nobody passes"
+        + (f", {counts['not known']:,} not known" if counts["not known"] else "")
     )
-    st.html(section_title(title, f"{count(len(versions.names), 'version')} only" if few else ""))
+    notes = [f"{count(len(versions.names), 'version')} only" if few else "", items_note(analysis)]
+    st.html(section_title(title, ", ".join(filter(None, notes))))
     draw(
         items_chart(analysis, versions.question_ids, versions.names, THEMES[current_theme()]),
         "dataset_items",
@@ -179,13 +196,24 @@ def _pages(found: Overview) -> None:
         config=WITHOUT_BAR,
     )
     st.caption(
-        "A bar is a page: width its text, height its questions. Line: its share by the root of its length. "
-        "Amber: none. A click lists its questions."
+        f"{_pages_drawn(pages)}: width its text, height its questions. Line: its share by the root of its "
+        "length. Amber: none. A click lists its questions."
+    )
+
+
+def _pages_drawn(pages: Sequence[PageCoverage]) -> str:
+    left = pages[MOST_PAGES:]
+    if not left:
+        return "A bar is a page"
+    bare = sum(not page.questions for page in left)
+    return (
+        f"A bar is one of the {MOST_PAGES:,} longest pages ({count(len(left), 'shorter page')} not drawn, "
+        f"{bare:,} without a question)"
     )
 
 
 def _mark_rows(found: Overview, versions: Versions | None) -> Any:
-    n = max(found.facts.n, 1)
+    n = max(found.facts.used, 1)
     rows = []
     for key, check in CHECKS.items():
         marked, unseen = found.marks.get(key, 0), found.not_checked.get(key, 0)
@@ -194,16 +222,16 @@ def _mark_rows(found: Overview, versions: Versions | None) -> Any:
         rows.append(_mark_row(check.title, need, marked, n, key, explained))
     if versions is not None:
         against, nobody = len(versions.analysis.against), versions.analysis.counts["nobody passes"]
-        rows.append(_mark_row("Goes with the versions", "item-rest r ≥ −0.2", against, n, "against"))
+        rows.append(_mark_row("Agrees with the other questions", "item-rest r ≥ −0.2", against, n, "against"))
         rows.append(_mark_row("Some version passes", "else wrong gold, or a gap?", nobody, n, "nobody"))
     judged = sum(bool(each.item.judged) for each in found.checked)
-    if judged < found.facts.n:
-        left = found.facts.n - judged
+    if judged < found.facts.used:
+        left = found.facts.used - judged
         calls = count(left + ceil(left / BATCH_ALONE), "call")
         strip = Strip(None, label="not run")
         why = "Checks by a model have not run on these; they need a key."
         rows.append(GateRow("not measured", "Read blind, realism", calls, NOT_MEASURED, strip, why))
-    title = f"{found.facts.marked:,} of {count(found.facts.n, 'question')} carry a mark"
+    title = f"{found.facts.marked:,} of {count(found.facts.used, 'question')} carry a mark"
     return gate_rows(title, rows, "")
 
 
@@ -217,12 +245,12 @@ def _mark_row(title: str, need: str, marked: int, n: int, key: str, explained: s
 
 
 def _mix_rows(found: Overview) -> Any:
-    n = max(found.facts.n, 1)
+    n = max(found.facts.used, 1)
     missing = [TITLES[group].lower() for group in found.facts.missing]
     title = f"{' and '.join(missing).capitalize()} is missing" if missing else "Every kind is there"
     if len(missing) > 1:
         title = title.replace(" is missing", " are missing")
-    return gate_rows(title, [_mix_row(share, n) for share in found.mix], "Tick: as planned, else as usual.")
+    return gate_rows(title, [_mix_row(share, n) for share in found.mix], "Tick: target share.")
 
 
 def _mix_row(share: MixShare, n: int) -> GateRow:
@@ -281,7 +309,7 @@ def _steps(found: Overview, may_make: bool) -> Sequence[Step]:
         wanted += [f"{bare:,} for bare pages"] if bare else []
         calls = ceil((lacking + bare) * CALLS_A_QUESTION)
         steps.append((f"Make {', '.join(wanted)}", f"about {count(calls, 'call')}", "Make", {}))
-    needed = next((pair for pair in facts.resolution.needed if pair[1] > facts.n), None)
+    needed = next((pair for pair in facts.resolution.needed if pair[1] > facts.used), None)
     if may_make and needed:
         title = f"Grow to {needed[1]:,} questions"
         steps.append((title, f"to show {100 * needed[0]:.0f} points", "Make", {}))

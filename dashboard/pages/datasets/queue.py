@@ -57,6 +57,7 @@ class Queued:
     state: State  # for the reader, who does not see what the others said
     marks: tuple[CheckResult, ...]  # of the free checks
     disputed: bool  # whether readers differ, which one is told who has decided
+    reasons: tuple[str, ...] = ()  # why the reader rejected it
 
     @property
     def item(self) -> Item:
@@ -70,17 +71,24 @@ class Queued:
 
 
 @kept
-def queue_of(opened: Opened, who: str) -> tuple[Queued, ...]:
+def queue_of(opened: Opened, who: str | None) -> tuple[Queued, ...]:
     """Return the items for a reader, most marks first; a fifth of the filters' rejects is among them.
 
-    Without a reader, what all of them said together. The order does not change while people decide.
+    A reader without a name yet ("") has decided nothing; None stands for all readers together. The order does
+    not change while people decide.
     """
     checks, queue = opened.checks, []
     for entry in opened.items:
-        state = entry.state_for(who) if who else entry.state
+        state = entry.state if who is None else entry.state_for(who)
         disputed = entry.state == "disputed" and state not in UNREAD
         marks = tuple(checks.of(entry.item).marks)
-        queue.append((-len(checks.of(entry.made).marks), Queued(entry, state, marks, disputed)))
+        rejected = [
+            event.reason
+            for reader, event in entry.decisions.items()
+            if event.action == "reject" and who in (None, reader)
+        ]
+        queued = Queued(entry, state, marks, disputed, tuple(sorted(set(rejected))))
+        queue.append((-len(checks.of(entry.made).marks), queued))
     queue.sort(key=lambda pair: (pair[0], pair[1].item.question_id))
     return tuple(each for _, each in queue)
 

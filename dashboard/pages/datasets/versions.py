@@ -6,7 +6,7 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.datasets import VersionFacts, difference_text, versions_headline
-from ragtriage.dashboard.pages.datasets.opened import Opened, frozen_items
+from ragtriage.dashboard.pages.datasets.opened import Opened, frozen_items, in_use
 from ragtriage.dashboard.present.page_html.dataset_item import SpanFate, fate_cards, share_bar
 from ragtriage.dashboard.shell.components import current_theme, facts, open_page, show_table
 from ragtriage.dashboard.shell.kept_results import kept
@@ -35,6 +35,7 @@ from ragtriage.metrics.result_table import ResultTable
 LEFT, RIGHT = 60, 40  # widths in percent
 MOST_CARDS = 8
 LONGEST_QUOTE = 220
+UNREAD = ("to read", "stale")
 PATH = "new_corpus_path"
 COMPARED = "new_corpus"  # in the session: (dataset, corpus version, the corpus) that was typed
 
@@ -80,7 +81,8 @@ def _facts(opened: Opened, newest: Version | None, change: CorpusChange | None) 
         newest.n_read if newest else 0,
         edited=len(edited),
         rejected=len(out & before.keys()),
-        added=len(now.keys() - before.keys() - out),
+        added=sum(each.golden for name, each in now.items() if name not in before),
+        waiting=sum(each.state in UNREAD for name, each in now.items() if name not in before),
         fates={str(fate): n for fate, n in change.counts.items()} if change else {},
         to_read=len(change.to_read) if change else 0,
         questions=len({each.question_id for each in change.spans}) if change else 0,
@@ -112,7 +114,7 @@ def _changes_to(opened: Opened, corpus: Corpus, version: str) -> CorpusChange:
     key = (opened.cache_key, version)
     stored = st.session_state.get("new_corpus_change")
     if stored is None or stored[0] != key:
-        items = [each.item for each in opened.draft.offered]
+        items = [each.item for each in in_use(opened.draft.items)]
         stored = (key, span_changes(items, opened.dataset.corpus(), corpus))
         st.session_state["new_corpus_change"] = stored
     change: CorpusChange = stored[1]
@@ -127,7 +129,7 @@ def _spans(change: CorpusChange) -> None:
     }  # fmt: skip
     total = max(len(change.spans), 1)
     words = {
-        "same": "same place", "moved": "moved, set anew by itself", "changed": "changed, to read",
+        "same": "same place", "moved": "moved, found again", "changed": "changed, to read",
         "gone": "gone, to read",
     }  # fmt: skip
     parts = [(colours[fate], n / total) for fate, n in counts.items()]
@@ -155,11 +157,12 @@ def _to_read(opened: Opened, change: CorpusChange) -> None:
 
 def _table(opened: Opened, versions: list[Version]) -> None:
     runs = open_store().runs()
-    draft = opened.draft
+    used = in_use(opened.draft.items)
+    kept_ones = sum(each.golden for each in used)
     rows = [
         {
-            "Version": "draft", "Frozen": "now", "Questions": str(len(draft.offered)),
-            "Read": str(draft.n_read), "Corpus": opened.dataset.corpus_version, "Runs": None,
+            "Version": "draft", "Frozen": "now", "Questions": str(len(used)),
+            "Read": str(kept_ones), "Corpus": opened.dataset.corpus_version, "Runs": None,
         }
     ]  # fmt: skip
     for each in reversed(versions):
@@ -177,7 +180,7 @@ def _table(opened: Opened, versions: list[Version]) -> None:
 
 def _split(opened: Opened) -> None:
     share = split_share(opened.dataset)
-    items = [each.item for each in opened.draft.offered]
+    items = [each.item for each in in_use(opened.draft.items)]
     if share is None:
         st.markdown("##### No split into dev and test")
         st.caption("Questions that prompts are tuned on should not be those that a gate judges.")
@@ -190,13 +193,16 @@ def _split(opened: Opened) -> None:
     dev = sum(part_of(item, share) == DEV for item in items)
     tokens, n = THEMES[current_theme()], max(len(items), 1)
     parts = [(tokens.sequential[3], dev / n), (tokens.sequential[6], 1 - dev / n)]
-    note = f"dev {dev:,}, test {len(items) - dev:,}. A dev question never counts in a test number."
+    note = (
+        f"dev {dev:,}, test {len(items) - dev:,}. A run on all of them counts both: filter by split = test, "
+        "or freeze with --part test."
+    )
     st.html(share_bar("Split, fixed by a hash of the id", parts, [note]))
 
 
 def _freeze(opened: Opened) -> None:
     draft = opened.draft
-    unread = sum(each.state in ("to read", "stale") for each in draft.offered)
+    unread = sum(each.state in UNREAD for each in draft.offered)
     st.markdown("##### Freeze a version")
     every = False
     if unread:
@@ -231,7 +237,7 @@ def _other_corpus(opened: Opened, typed: Corpus | None) -> None:
             return
         if may_write() and typed.version != opened.dataset.corpus_version:
             st.button(
-                "Let the draft point into it", key="apply_corpus", on_click=_apply, args=(opened, typed)
+                "Move the draft to this corpus", key="apply_corpus", on_click=_apply, args=(opened, typed)
             )
     if typed.version == opened.dataset.corpus_version:
         st.caption("This is the corpus that the draft points into.")
@@ -248,11 +254,12 @@ def _read(opened: Opened) -> None:
 def _apply(opened: Opened, corpus: Corpus) -> None:
     def change() -> str:
         who = current_user()
-        items = [each.item for each in opened.draft.offered]
+        items = [each.item for each in opened.draft.items]
         found = follow_corpus(opened.dataset, items, corpus, who)
+        used = {each.item.question_id for each in in_use(opened.draft.items)}
         st.session_state.pop(COMPARED, None)
         keep(part="versions")
-        again = count(len(found.to_read), "question")
+        again = count(len(used & set(found.to_read)), "question")
         return f"The draft points into corpus {corpus.version}; {again} to read again."
 
     if not name_is_missing("changed"):
