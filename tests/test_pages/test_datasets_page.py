@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.datasets.chosen import freeze
 from ragtriage.data.datasets.dataset import Dataset, create_dataset
 from ragtriage.data.datasets.item import GoldSpan, Item
+from ragtriage.data.datasets.pooling import Pool, PooledRuns, pool_of
 from ragtriage.data.datasets.review import accept, edit, events_of, read_draft, reject
 from ragtriage.data.datasets.split import DEV, part_of, set_split
+from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import READ_ONLY
@@ -218,9 +221,10 @@ def test_a_version_that_was_read_in_part_says_which_part(
     workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accept(dataset, _items()[0], "Ann")
+    reject(dataset, _items()[2], "Ann", "unclear")
     freeze(read_draft(dataset), "Ann", unreviewed=True)
     app = _open(workspace, monkeypatch, part="", frozen=1)
-    assert headline(app) == "leave questions: 1 of 3 questions reviewed, none multi-hop"
+    assert headline(app) == "leave questions: 1 of 2 questions reviewed, none multi-hop"
     assert "when it was frozen" in html_text(app)
     assert "step_1" not in {button.key for button in app.button}, "a version never changes"
 
@@ -342,6 +346,13 @@ def test_a_real_query_gets_its_gold_by_judging_a_pool_one_passage_at_a_time(
     made = create_dataset(workspace.workspace, "queries")
     corpus = Corpus("leave", (Document("leave", PAGE), Document("travel", OTHER)))
     made.add_batch([Item("r1", "when does comp time expire", "", "real", answerable="")], corpus, {})
+    searched: list[str] = []
+
+    def pool(item: Item, windows: CorpusWindows, runs: PooledRuns) -> Pool:
+        searched.append(item.question_id)
+        return pool_of(item, windows, runs)
+
+    monkeypatch.setattr("ragtriage.dashboard.pages.datasets.item.pool_of", pool)
     app = _open(workspace, monkeypatch, "Ann")
     text = html_text(app)
     assert "passage 1 of 2: G answers, N does not" in text
@@ -353,15 +364,29 @@ def test_a_real_query_gets_its_gold_by_judging_a_pool_one_passage_at_a_time(
     assert entry is not None
     assert (len(entry.item.spans), len(entry.item.distractors)) == (1, 1)
     assert app.button(key="also_gold").disabled, "all are judged"
+    assert searched == ["r1"], "a judgement searches for nothing again"
     _press(app, "accept")
     assert headline(app) == "All 1 read, 1 kept"
 
 
-def test_the_models_checks_are_said_and_go_stale_with_an_edit() -> None:
+def test_the_models_checks_are_said_and_go_stale_with_an_edit(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     judged = {"alone": {"realism": 4, "known": False}, "read": {"gold": ["full"], "others": ["none"]}}
     said = judged_words(Item("q", "Why?", judged=judged))
     assert said == {"Realism": "4 of 5", "Closed book": "does not know", "Read blind": "gold full"}
     assert set(judged_words(Item("q", "Why?")).values()) == {""}
+    made = create_dataset(workspace.workspace, "judged")
+    corpus = Corpus("leave", (Document("leave", PAGE), Document("travel", OTHER)))
+    item = replace(_items()[0], judged=judged, tags={"known_without_corpus": "true"})
+    made.add_batch([item], corpus, {})
+    app = _open(workspace, monkeypatch, "Ann")
+    assert "4 of 5" in html_text(app)
+    assert "known without corpus" in html_text(app), "a tag that is only true shows its name"
+    edit(made, replace(item, question="When does it lapse?"), "Ann")
+    app = _open(workspace, monkeypatch, "Ann")
+    assert "4 of 5" not in html_text(app)
+    assert "stale: changed since" in " ".join(str(block.proto.body) for block in app.get("html"))
 
 
 def test_the_card_and_every_export_of_it(

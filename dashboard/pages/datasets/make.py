@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -110,6 +110,8 @@ def make_form(opened: Opened | None) -> None:
         st.warning(f"{NO_KEY[0].upper()}{NO_KEY[1:]}.")
     if opened is not None:
         _without_model(opened)
+    dataset_id = opened.dataset.dataset_id if opened is not None else ""
+    job_section(store, _panel(lambda: [job for job in _jobs(dataset_id) if job.state == "done"]))
 
 
 def _wanted(opened: Opened | None, path: str, n: int, mix: str, model: str, budget: float | None) -> Wanted:
@@ -177,15 +179,22 @@ def _add(opened: Opened, wanted: Mapping[str, int]) -> str:
 
 
 def make_jobs(dataset_id: str) -> bool:
-    """Show the makings of a dataset that run, else the newest; without a dataset, those of all."""
-    store = open_store()
+    """Show the makings of a dataset that run, else the newest if it did not finish; "" for any dataset."""
 
     def jobs() -> list[Job]:
-        if dataset_id:
-            return jobs_of(store.ledger, kind=f"{JOB}{dataset_id}")
-        return [job for job in jobs_of(store.ledger) if job.kind.startswith(JOB)]
+        newest = _jobs(dataset_id)
+        running = [job for job in newest if job.state == "running"]
+        return running or [job for job in newest[:1] if job.state != "done"]
 
-    panel = JobPanel(
+    return job_section(open_store(), _panel(jobs))
+
+
+def _jobs(dataset_id: str) -> list[Job]:
+    return jobs_of(open_store().ledger, kind=f"{JOB}{dataset_id}")
+
+
+def _panel(jobs: Callable[[], list[Job]]) -> JobPanel:
+    return JobPanel(
         "make",
         jobs,
         _progress,
@@ -196,7 +205,6 @@ def make_jobs(dataset_id: str) -> bool:
         "Every reply that had come back is kept; the same command goes on from there.",
         lambda _: {},
     )  # fmt: skip
-    return job_section(store, panel)
 
 
 def _progress(job: Job) -> str:
