@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ragtriage.data.chunking.corpus import Corpus
+from ragtriage.data.datasets.corpus_change import CorpusChange, span_changes
 from ragtriage.data.datasets.dataset import Version
 from ragtriage.data.datasets.item import Item
-from ragtriage.data.datasets.review import Draft, DraftItem
+from ragtriage.data.datasets.review import Draft, DraftItem, follow_corpus
 from ragtriage.data.datasets.split import DEV, TAG, split_share, with_parts
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.question_sets import QuestionSet
@@ -90,6 +92,19 @@ def choose(draft: Draft, unreviewed: bool = False, part: str = "") -> Chosen:
         without_gold=sum(not item.spans and item.answerable != "no" for item in items),
         dev=sum(item.tags.get(TAG) == DEV for item in items),
     )
+
+
+def follow(draft: Draft, corpus: Corpus, who: str) -> CorpusChange:
+    """Let a draft point into another corpus; return what became of the gold of what may go into a version.
+
+    What filters or readers rejected follows too, since it may be taken back; but an item that readers
+    rejected does not return to the review because its gold changed or is gone.
+    """
+    rejected = [each.item for each in draft.items if each.state == "rejected"]
+    lost = span_changes(rejected, draft.dataset.corpus(), corpus).to_read
+    items = [each.item for each in draft.items if each.item.question_id not in lost]
+    change = follow_corpus(draft.dataset, items, corpus, who)
+    return change.of({each.item.question_id for each in draft.standing})
 
 
 def freeze(

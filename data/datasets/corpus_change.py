@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal
@@ -49,6 +49,10 @@ class CorpusChange:
         return list(
             dict.fromkeys(each.question_id for each in self.spans if each.fate in ("changed", "gone"))
         )
+
+    def of(self, question_ids: Collection[str]) -> CorpusChange:
+        """Return what became of the gold of some of the questions."""
+        return replace(self, spans=tuple(each for each in self.spans if each.question_id in question_ids))
 
     @property
     def gone(self) -> frozenset[str]:

@@ -296,10 +296,16 @@ def find_dataset(workspace: Workspace, wanted: str) -> Dataset:
 
 
 def delete_dataset(dataset: Dataset) -> None:
-    """Delete a dataset's items and corpora; its versions stay as question sets, its history in the ledger."""
+    """Delete a dataset's items, corpora and history; its versions stay, as question sets.
+
+    A new dataset of its name goes on counting its versions, and inherits nothing else.
+    """
     must_write(f"workspace {dataset.workspace.root}")
     with writing(dataset.workspace.name):
         dataset.workspace.discard(dataset.folder)
+        with dataset.ledger.open() as connection:
+            connection.execute("DELETE FROM dataset_events WHERE dataset_id = ?", (dataset.dataset_id,))
+            connection.execute("DELETE FROM dataset_corpora WHERE dataset_id = ?", (dataset.dataset_id,))
 
 
 def _root(workspace: Workspace) -> Path:

@@ -282,12 +282,20 @@ RULES: Mapping[RuleKind, Callable[[CorpusRules, Item, random.Random], Item | Non
 }
 
 
-def derive(rules: CorpusRules, items: Sequence[Item], kind: RuleKind, n: int, seed: int) -> list[Item]:
+def derive(
+    rules: CorpusRules,
+    items: Sequence[Item],
+    kind: RuleKind,
+    n: int,
+    seed: int,
+    taken: Collection[str] = (),
+) -> list[Item]:
     """Return up to n items made of others by a rule, in an order that the seed fixes.
 
-    Those that were made of others themselves, or whose copy of this kind is among the items, are passed over.
+    Those that were made of others themselves, or whose copy of this kind is among the items or has one of the
+    ids that are taken, are passed over.
     """
-    taken = {item.question_id for item in items}
+    taken = {item.question_id for item in items} | set(taken)
     made: list[Item] = []
     for item in _shuffled([each for each in items if _may_be_changed(each)], f"{seed} {kind}"):
         question_id = f"{item.question_id}-{SUFFIXES[kind]}"
@@ -306,8 +314,10 @@ def add_derived(
 ) -> dict[str, list[Item]]:
     """Add questions made of items by rules to their dataset; return those of each kind wanted."""
     rules = CorpusRules(windows)
+    # a copy that a reader rejected is not made again
+    taken = {item.question_id for batch in dataset.batches() for item in batch.items}
     made: dict[str, list[Item]] = {
-        kind: derive(rules, items, kind, wanted[kind], seed) for kind in RULES if wanted.get(kind)
+        kind: derive(rules, items, kind, wanted[kind], seed, taken) for kind in RULES if wanted.get(kind)
     }
     added = [item for each in made.values() for item in each]
     if added:
@@ -348,7 +358,6 @@ class HeldOut:
     documents: tuple[str, ...]  # ids, to be left out of the index of the system too
     corpus: Corpus  # without them
     items: tuple[Item, ...]
-    answered: int  # questions passed over: other documents seem to answer them
 
 
 def hold_out(items: Sequence[Item], windows: CorpusWindows, n: int, seed: int) -> HeldOut:
@@ -372,13 +381,11 @@ def hold_out(items: Sequence[Item], windows: CorpusWindows, n: int, seed: int) -
     ]
     checks, out = FreeChecks(windows, ()), dict[str, None]()
     chosen: list[Item] = []
-    answered = 0
     for item in candidates:
         own = {span.doc_id for span in item.spans}
         if len(chosen) == n or len(own) != 1 or len({*out, *own}) > most:
             continue
         if _may_be_answered(checks, item, own):
-            answered += 1
             continue
         out.update(dict.fromkeys(own))
         chosen.append(item)
@@ -394,7 +401,7 @@ def hold_out(items: Sequence[Item], windows: CorpusWindows, n: int, seed: int) -
         )
         for item in chosen
     ]
-    return HeldOut(tuple(sorted(out)), reduced, tuple(made), answered)
+    return HeldOut(tuple(sorted(out)), reduced, tuple(made))
 
 
 def _may_be_answered(checks: FreeChecks, item: Item, without: Collection[str]) -> bool:

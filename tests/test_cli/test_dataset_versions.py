@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command_line import run
 from dataset_texts import HOUSE, LEAVE, TRAVEL
+
+from ragtriage.data.chunking.corpus import read_corpus
+from ragtriage.data.datasets.dataset import create_dataset, find_dataset
+from ragtriage.data.datasets.item import GoldSpan, Item
+from ragtriage.data.datasets.review import read_draft, reject
+from ragtriage.data.scoring.run_store import open_store
 
 QUESTIONS = (
     {"question_id": "q1", "question": "How many days of leave are there?", "relevant": [{"text": "28 days"}]},
@@ -63,6 +70,49 @@ def test_check_ends_with_1_where_gold_changed_and_applies_the_new_corpus(
     assert "gold is gone from the corpus: 1" in frozen.out
 
 
+def test_what_readers_and_filters_rejected_follows_a_corpus_and_asks_for_nothing(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    workspace, rules = folder / "workspace", folder / "rules"
+    store = open_store(str(workspace), create=True)
+    dataset = create_dataset(store.workspace, "asked")
+    corpus = read_corpus([str(rules)])
+    quotes = [("house", "The door code changes every Monday."), ("leave", "28 days"), ("leave", "Bremen")]
+    items = []
+    for at, (doc_id, quote) in enumerate(quotes):
+        start = corpus.by_name[doc_id].text.index(quote)
+        span = GoldSpan(doc_id, start, start + len(quote), quote)
+        items.append(Item(f"q{at}", f"Question {at}?", quote, "single", (span,)))
+    dataset.add_batch([*items[:2], replace(items[2], rejected_by="twin", reason="0.9")], corpus, {})
+    reject(dataset, items[0], "Ada", "unclear")
+    split = run(capsys, workspace, "dataset", "split", "asked", "--json")
+    assert split.json["dev"] + split.json["test"] == 1, "rejected items are on no side"
+    (rules / "house.md").write_text("# House\n\nNo code any more.\n", "utf-8")
+    (rules / "leave.md").write_text(f"Read this first.\n\n{LEAVE}", "utf-8")
+    for words in ((), ("--apply",)):
+        changed = run(capsys, workspace, "dataset", "check", "asked", str(rules), *words, "--json")
+        assert changed.code == 0
+        assert (changed.json["spans"]["moved"], changed.json["to_read"]) == (1, [])
+    rejected, moved, filtered = read_draft(dataset).items
+    assert [each.state for each in (rejected, moved, filtered)] == ["rejected", "to read", "filtered"]
+    texts = dataset.corpus().by_name
+    for item in (moved.item, filtered.item):
+        (span,) = item.spans
+        assert texts[span.doc_id].text[span.start : span.end] == span.quote
+
+
+def test_a_deleted_dataset_is_gone_and_leaves_its_versions(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    workspace = folder / "workspace"
+    run(capsys, workspace, "dataset", "from-questions", str(folder / "asked.jsonl"), str(folder / "rules"))
+    run(capsys, workspace, "dataset", "freeze", "asked", "--unreviewed")
+    assert run(capsys, workspace, "dataset", "delete", "asked", "--yes").out == "Deleted asked.\n"
+    assert run(capsys, workspace, "dataset", "list", "--json").json == []
+    assert run(capsys, workspace, "dataset", "card", "asked").code == 2
+    assert run(capsys, workspace, "questions", "show", "asked v1").code == 0
+
+
 def test_split_tells_who_changed_sides_and_leakage_ends_with_1(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
@@ -80,6 +130,24 @@ def test_split_tells_who_changed_sides_and_leakage_ends_with_1(
     assert run(capsys, workspace, "dataset", "leakage", "asked", str(folder / "examples.txt")).code == 0
 
 
+def test_another_choice_of_held_out_questions_is_refused_before_anything_is_added(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    workspace = folder / "workspace"
+    for at in range(5):
+        (folder / "rules" / f"shop{at}.md").write_text(f"# Shop {at}\n\nBread is sold there.\n", "utf-8")
+    questions = [{**question, "reference_answer": question["relevant"][0]["text"]} for question in QUESTIONS]
+    (folder / "asked.jsonl").write_text("".join(json.dumps(each) + "\n" for each in questions), "utf-8")
+    run(capsys, workspace, "dataset", "from-questions", str(folder / "asked.jsonl"), str(folder / "rules"))
+    assert run(capsys, workspace, "dataset", "add-kinds", "asked", "--held-out", "1").code == 0
+    refused = run(capsys, workspace, "dataset", "add-kinds", "asked", "--held-out", "2", "--misspelt", "1")
+    assert refused.code == 2
+    assert "dataset asked held out 0: has 1 question of another choice" in refused.err
+    assert "another --seed, or first `ragtriage dataset delete" in refused.err
+    listed = {row["name"]: row for row in run(capsys, workspace, "dataset", "list", "--json").json}
+    assert (listed["asked"]["items"], listed["asked held out 0"]["items"]) == (2, 1)
+
+
 def test_kinds_by_rules_are_added_and_what_is_held_out_is_a_dataset_of_its_own(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
@@ -95,5 +163,20 @@ def test_kinds_by_rules_are_added_and_what_is_held_out_is_a_dataset_of_its_own(
     listed = {row["name"]: row for row in run(capsys, workspace, "dataset", "list", "--json").json}
     assert (listed["asked"]["items"], listed["asked held out 0"]["items"]) == (4, 1)
     assert listed["asked"]["corpus"] != listed["asked held out 0"]["corpus"]
+    again = run(capsys, workspace, "dataset", "add-kinds", "asked", "--held-out", "1", "--json")
+    assert (again.code, again.json["added"]) == (0, {"held-out": 1})
+    dataset = find_dataset(open_store(str(workspace)).workspace, "asked")
+    draft = read_draft(dataset)
+    copy = next(each.item for each in draft.items if each.item.kind == "misspelt")
+    source = next(each.item for each in draft.items if each.item.question_id == copy.origin["from"])
+    reject(dataset, copy, "Ada", "unreal")
+    more = run(capsys, workspace, "dataset", "add-kinds", "asked", "--misspelt", "5", "--json")
+    assert (more.code, more.json["added"]) == (0, {"misspelt": 1}), "a rejected copy is not made again"
+    reject(dataset, source, "Ada", "unclear")
+    none = run(capsys, workspace, "dataset", "add-kinds", "asked", "--keyword", "5", "--json")
+    assert [
+        each.item.origin["from"] for each in read_draft(dataset).items if each.item.kind == "keyword"
+    ] == [next(each["question_id"] for each in questions if each["question_id"] != source.question_id)]
+    assert none.json["added"] == {"keyword": 1}
     nothing = run(capsys, workspace, "dataset", "add-kinds", "asked")
     assert (nothing.code, "--misspelt 10" in nothing.err) == (2, True)

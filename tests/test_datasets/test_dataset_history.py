@@ -180,6 +180,20 @@ def test_a_deleted_dataset_leaves_its_versions(dataset: Dataset) -> None:
     assert load_set(dataset.workspace, version.set_id).facts.n == 1
 
 
+def test_a_new_dataset_of_a_deleted_ones_name_inherits_no_decision_and_goes_on_counting(
+    dataset: Dataset,
+) -> None:
+    accept(dataset, FIRST, "ann")
+    old, _ = dataset.freeze([FIRST], 1, "ann")
+    delete_dataset(dataset)
+    new = create_dataset(dataset.workspace, dataset.name)
+    assert (new.corpus_version, events_of(new)) == ("", [])
+    new.add_batch([FIRST], CORPUS, {})
+    assert read_draft(new).items[0].state == "to read"
+    version, _ = new.freeze([replace(FIRST, question="Another?")], 0, "ann")
+    assert (old.version, version.version) == (1, 2)
+
+
 @pytest.mark.parametrize(("who", "reason"), [("", "twin"), ("ann", "because")])
 def test_a_decision_needs_a_name_and_a_known_reason(dataset: Dataset, who: str, reason: str) -> None:
     with pytest.raises(DataError, match="accepted"):

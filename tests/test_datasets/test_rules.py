@@ -122,7 +122,7 @@ def test_the_seed_decides_and_no_question_is_used_twice(kind: RuleKind) -> None:
 def test_no_window_of_the_handbook_says_what_a_false_premise_takes_for_granted() -> None:
     windows = CorpusWindows(handbook_corpus())
     made = derive(CorpusRules(windows), handbook_items(), "false-premise", 100, 5)
-    assert made
+    assert len(made) >= 3
     for item in made:
         wrong = re.match(r"Not (.+?) but ", item.answer)
         assert wrong is not None
@@ -146,14 +146,11 @@ def test_held_out_questions_have_no_document_left_that_answers() -> None:
 
 def test_a_question_that_other_documents_answer_is_not_held_out() -> None:
     twin = "\n\n".join([TRAVEL, DAY])
-    documents = (*corpus().documents, Document("twin", twin), Document("bakery", BAKERY))
-    held = hold_out(
-        [_item("How many days of paid leave has every employee?")],
-        CorpusWindows(Corpus("c", documents)),
-        1,
-        0,
-    )
-    assert (held.items, held.documents, held.answered) == ((), (), 1)
+    item = _item("How many days of paid leave has every employee?")
+    for text, n in ((twin, 0), (TRAVEL, 1)):
+        documents = (*corpus().documents, Document("twin", text), Document("bakery", BAKERY))
+        held = hold_out([item], CorpusWindows(Corpus("c", documents)), 1, 0)
+        assert (len(held.items), len(held.documents)) == (n, n)
 
 
 def test_a_corpus_of_few_documents_is_left_whole() -> None:

@@ -54,7 +54,7 @@ def _row(each: Dataset) -> dict[str, Cell]:
 
 for command in (
     make,
-    *(sources.from_questions, frozen.freeze, frozen.check, frozen.split, frozen.leakage),
+    *(sources.from_questions, frozen.freeze, frozen.check, frozen.split, frozen.leakage, frozen.delete),
     *(sources.add_kinds, files.export, files.card, review),
 ):
     dataset.add_command(command)

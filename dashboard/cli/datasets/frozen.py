@@ -6,15 +6,15 @@ from dataclasses import asdict
 
 import click
 
-from ragtriage.dashboard.cli.options import JSON, WHO, FiniteFloat
-from ragtriage.dashboard.cli.terminal import plain, print_json, row_table
+from ragtriage.dashboard.cli.options import JSON, WHO, YES, FiniteFloat
+from ragtriage.dashboard.cli.terminal import confirmed, plain, print_json, row_table
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.datasets import chosen as selection
 from ragtriage.data.datasets.corpus_change import span_changes
-from ragtriage.data.datasets.dataset import Dataset, find_dataset
+from ragtriage.data.datasets.dataset import Dataset, delete_dataset, find_dataset
 from ragtriage.data.datasets.from_questions import open_source
-from ragtriage.data.datasets.review import follow_corpus, read_draft
+from ragtriage.data.datasets.review import read_draft
 from ragtriage.data.datasets.split import DEV, SHARE, leaks, part_of, set_split, split_share
 from ragtriage.data.store.access import user_name
 from ragtriage.metrics.number_text import count
@@ -78,12 +78,11 @@ def check(
     What changed or is gone returns to the review; the same text at another place does not.
     """
     dataset = opened(context.obj, name)
-    items = [each.item for each in read_draft(dataset).offered]
-    corpus = read_corpus(corpus_paths)
+    draft, corpus = read_draft(dataset), read_corpus(corpus_paths)
     if apply:
-        change = follow_corpus(dataset, items, corpus, user_name(who))
+        change = selection.follow(draft, corpus, user_name(who))
     else:
-        change = span_changes(items, dataset.corpus(), corpus)
+        change = span_changes([each.item for each in draft.standing], dataset.corpus(), corpus)
     to_read = set(change.to_read)
     if as_json:
         answer = {
@@ -117,6 +116,19 @@ def check(
 
 @click.command()
 @NAME
+@YES
+@click.pass_obj
+def delete(workspace: str | None, name: str, yes: bool) -> None:
+    """Delete a dataset with its history; its versions stay as question sets, and runs keep their gold."""
+    dataset = opened(workspace, name)
+    if not confirmed(f"Delete dataset {dataset.name} and what readers decided?", yes, "delete"):
+        return
+    delete_dataset(dataset)
+    click.echo(f"Deleted {plain(dataset.name)}.")
+
+
+@click.command()
+@NAME
 @click.option(
     "--dev",
     type=FiniteFloat(0, 1, min_open=True, max_open=True),
@@ -132,7 +144,7 @@ def split(workspace: str | None, name: str, dev: float, as_json: bool) -> None:
     dataset = opened(workspace, name)
     before = split_share(dataset)
     set_split(dataset, dev)
-    items = [each.item for each in read_draft(dataset).offered]
+    items = [each.item for each in read_draft(dataset).standing]
     n_dev = sum(part_of(item, dev) == DEV for item in items)
     changed = sum(part_of(item, dev) != part_of(item, before) for item in items) if before is not None else 0
     if as_json:
@@ -140,10 +152,10 @@ def split(workspace: str | None, name: str, dev: float, as_json: bool) -> None:
             {"share": dev, "before": before, "dev": n_dev, "test": len(items) - n_dev, "changed": changed}
         )
         return
-    text = f"{n_dev:,} of {len(items):,} questions are dev, {len(items) - n_dev:,} test."
-    click.echo(
-        text + (f" {changed:,} changed sides: numbers of before are of another test set." if changed else "")
-    )
+    lines = [f"{n_dev:,} of {count(len(items), 'question')} are dev, {len(items) - n_dev:,} test."]
+    if changed:
+        lines.append(f"{changed:,} moved between dev and test: earlier results used a different test set.")
+    click.echo(" ".join(lines))
 
 
 @click.command()
@@ -158,7 +170,7 @@ def leakage(context: click.Context, name: str, examples: str, as_json: bool) -> 
     """
     dataset = opened(context.obj, name)
     loaded = open_source(open_store(context.obj), examples, dataset.corpus())
-    items = [each.item for each in read_draft(dataset).offered]
+    items = [each.item for each in read_draft(dataset).standing]
     found = leaks(items, [question["question"] for question in loaded.questions])
     rows = [
         {

@@ -12,13 +12,14 @@ from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
-from ragtriage.data.datasets.dataset import create_dataset
+from ragtriage.data.datasets.dataset import Dataset, create_dataset, datasets
 from ragtriage.data.datasets.from_questions import open_source, read_items
 from ragtriage.data.datasets.item import kind_counts
 from ragtriage.data.datasets.pooling import POOL_DEPTH
 from ragtriage.data.datasets.review import read_draft
-from ragtriage.data.datasets.rules import HELD_OUT, add_derived, hold_out
+from ragtriage.data.datasets.rules import HELD_OUT, HeldOut, add_derived, hold_out
 from ragtriage.data.datasets.windows import CorpusWindows
+from ragtriage.data.errors import DataError
 from ragtriage.metrics.number_text import count
 
 T = TypeVar("T", bound="Callable[..., Any] | click.Command")
@@ -84,7 +85,10 @@ def from_questions(
             }
         )
         return
-    lines = [f"Dataset {dataset.name}: {len(read.items):,} questions on {windows.corpus.name}.", *read.notes]
+    lines = [
+        f"Dataset {dataset.name}: {count(len(read.items), 'question')} on {windows.corpus.name}.",
+        *read.notes,
+    ]
     lines.append(
         f"Next: read them on the page Datasets, then `ragtriage dataset freeze {dataset.dataset_id}`."
     )
@@ -114,23 +118,37 @@ def add_kinds(workspace: str | None, /, name: str, seed: int, as_json: bool, **n
     if not wanted:
         raise click.UsageError("nothing to add; accepted: a number for at least one kind, as --misspelt 10")
     dataset = opened(workspace, name)
-    items = [each.item for each in read_draft(dataset).offered]
+    items = [each.item for each in read_draft(dataset).standing]
     windows = CorpusWindows(dataset.corpus())
+    held = hold_out(items, windows, wanted[HELD_OUT], seed) if HELD_OUT in wanted else None
+    apart = f"{dataset.name} held out {seed}"
+    if held is not None and held.items:
+        _must_be_new(dataset, apart, held)
     made = add_derived(dataset, items, windows, wanted, seed)
     lines = [f"{count(len(each), f'{kind} question')} of {wanted[kind]:,}." for kind, each in made.items()]
     answer: dict[str, Any] = {"added": {kind: len(each) for kind, each in made.items()}, "asked": wanted}
-    if HELD_OUT in wanted:
-        held = hold_out(items, windows, wanted[HELD_OUT], seed)
+    if held is not None:
         lines.append(f"{count(len(held.items), 'held-out question')} of {wanted[HELD_OUT]:,}.")
         answer["added"][HELD_OUT] = len(held.items)
         if held.items:
-            apart = create_dataset(dataset.workspace, f"{dataset.name} held out {seed}")
+            without = create_dataset(dataset.workspace, apart)
             facts = {"by": "rules", "source": dataset.name, "seed": seed}
             held_out = {"held_out": list(held.documents), "mix": {HELD_OUT: wanted[HELD_OUT]}}
-            apart.add_batch(held.items, held.corpus, {**facts, **held_out})
+            without.add_batch(held.items, held.corpus, {**facts, **held_out})
             lines.append(
-                f"They are dataset {apart.name}; a run on it is to be made without these documents: "
+                f"They are dataset {apart}; take these documents out of the index before a run on it: "
                 f"{', '.join(held.documents)}."
             )
-            answer |= {"held_out": {"dataset": apart.dataset_id, "documents": list(held.documents)}}
+            answer |= {"held_out": {"dataset": without.dataset_id, "documents": list(held.documents)}}
     print_json(answer) if as_json else click.echo("\n".join(map(plain, lines)))
+
+
+def _must_be_new(dataset: Dataset, name: str, held: HeldOut) -> None:
+    """Refuse questions that are held out where a dataset of their name has others."""
+    known = next((each for each in datasets(dataset.workspace) if each.name == name), None)
+    items = [item for batch in known.batches() for item in batch.items] if known else []
+    if known is not None and items and items != list(held.items):
+        raise DataError(
+            f"dataset {name}: has {count(len(items), 'question')} of another choice, and nothing was added; "
+            f"accepted: another --seed, or first `ragtriage dataset delete {known.dataset_id}`"
+        )

@@ -172,7 +172,7 @@ def _without_model(opened: Opened) -> None:
 
 
 def _add(opened: Opened, wanted: Mapping[str, int]) -> str:
-    items = [each.item for each in opened.draft.offered]
+    items = [each.item for each in opened.draft.standing]
     made = add_derived(opened.dataset, items, opened.windows, wanted, 0)
     counts = ", ".join(f"{len(each):,} {kind}" for kind, each in made.items())
     return f"Added: {counts or 'nothing'}. They wait in the review."

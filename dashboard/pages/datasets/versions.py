@@ -23,10 +23,9 @@ from ragtriage.dashboard.shell.user import (
 from ragtriage.dashboard.shell.widgets import put_cursor
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.chunking.corpus import Corpus, read_corpus
-from ragtriage.data.datasets.chosen import freeze
+from ragtriage.data.datasets.chosen import follow, freeze
 from ragtriage.data.datasets.corpus_change import CorpusChange, span_changes
 from ragtriage.data.datasets.dataset import Dataset, Version
-from ragtriage.data.datasets.review import follow_corpus
 from ragtriage.data.datasets.split import DEV, SHARE, part_of, set_split, split_share
 from ragtriage.data.store.access import allowed_path
 from ragtriage.metrics.number_text import count, percent
@@ -254,12 +253,10 @@ def _read(opened: Opened) -> None:
 def _apply(opened: Opened, corpus: Corpus) -> None:
     def change() -> str:
         who = current_user()
-        items = [each.item for each in opened.draft.items]
-        found = follow_corpus(opened.dataset, items, corpus, who)
-        used = {each.item.question_id for each in in_use(opened.draft.items)}
+        found = follow(opened.draft, corpus, who)
         st.session_state.pop(COMPARED, None)
         keep(part="versions")
-        again = count(len(used & set(found.to_read)), "question")
+        again = count(len(found.to_read), "question")
         return f"The draft points into corpus {corpus.version}; {again} to read again."
 
     if not name_is_missing("changed"):
