@@ -136,7 +136,8 @@ def test_another_choice_of_held_out_questions_is_refused_before_anything_is_adde
     workspace = folder / "workspace"
     for at in range(5):
         (folder / "rules" / f"shop{at}.md").write_text(f"# Shop {at}\n\nBread is sold there.\n", "utf-8")
-    questions = [{**question, "reference_answer": question["relevant"][0]["text"]} for question in QUESTIONS]
+    answers = ("28 days", "The door code changes every Monday.")
+    questions = [{**each, "reference_answer": text} for each, text in zip(QUESTIONS, answers, strict=True)]
     (folder / "asked.jsonl").write_text("".join(json.dumps(each) + "\n" for each in questions), "utf-8")
     run(capsys, workspace, "dataset", "from-questions", str(folder / "asked.jsonl"), str(folder / "rules"))
     assert run(capsys, workspace, "dataset", "add-kinds", "asked", "--held-out", "1").code == 0
