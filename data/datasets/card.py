@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.chosen import REVIEWED
 from ragtriage.data.datasets.dataset import Batch, Version
 from ragtriage.data.datasets.item import Item, kind_counts
-from ragtriage.data.datasets.readers import reader_agreement
+from ragtriage.data.datasets.readers import draft_at, reader_agreement, reader_rows
 from ragtriage.data.datasets.review import Draft
 from ragtriage.data.datasets.split import DEV, TAG
 from ragtriage.data.text.printable import printable
@@ -30,6 +30,8 @@ def card_text(draft: Draft, items: Sequence[Item], corpus: Corpus, version: Vers
     """Return the card of a version, or of the draft where `version` is None."""
     name = f"{draft.dataset.name} v{version.version}" if version else f"{draft.dataset.name} (draft)"
     batches = draft.dataset.batches()
+    if version is not None:
+        draft, batches = draft_at(draft, version.at), _batches_of(items, batches)
     parts = [
         f"# {_plain(name)}",
         _summary(items, corpus),
@@ -40,9 +42,15 @@ def card_text(draft: Draft, items: Sequence[Item], corpus: Corpus, version: Vers
         _section("Readers", _readers(draft)),
         _section("Corpus", _corpus(corpus, version)),
         _section("Licence", _licences(batches)),
-        _section("Mind", *_limits(items, batches)),
+        _section("Limitations", *_limits(draft, items, batches)),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _batches_of(items: Sequence[Item], batches: Iterable[Batch]) -> list[Batch]:
+    """Return the batches that items of a version come from."""
+    ids = {item.question_id for item in items}
+    return [batch for batch in batches if any(item.question_id in ids for item in batch.items)]
 
 
 def _summary(items: Sequence[Item], corpus: Corpus) -> str:
@@ -108,6 +116,7 @@ def _origin(batch: Batch) -> str:
         "held-out documents": _listed(facts.get("held_out")),
         "pooled runs": _listed(facts.get("runs")),
         "depth of pooling": facts.get("depth"),
+        "retrieved documents not located in the corpus": facts.get("not_located"),
     }
     told = [f"- {name}: {_plain(_value(value))}" for name, value in lines.items() if value not in (None, "")]
     return "\n".join([f"{batch.made_at[:10]}, {count(len(batch.items), 'item')}:", "", *told])
@@ -124,25 +133,12 @@ def _filters(batches: Iterable[Batch]) -> str:
 
 
 def _readers(draft: Draft) -> str:
-    counts = Counter(who for each in draft.items for who in each.decisions)
-    if not counts:
+    rows = reader_rows(draft)
+    if not rows:
         return "Nobody has read an item."
-    rejected = Counter(
-        who for each in draft.items for who, event in each.decisions.items() if event.action == "reject"
-    )
-    table = _table(
-        ["reader", "items read", "rejected"], [[who, n, rejected[who]] for who, n in counts.most_common()]
-    )
+    table = _table(list(rows[0]), [list(row.values()) for row in rows])
     agreed = reader_agreement(draft)
-    if agreed is None or not agreed.n:
-        return table
-    first, second = (_plain(who) for who in agreed.readers)
-    kappa = agreed.kappa
-    text = (
-        f"{first} and {second} decided alike on {agreed.same:,} of {count(agreed.n, 'item')}; Cohen's kappa "
-        f"{kappa.value:.2f} (95 % interval {kappa.low:.2f} to {kappa.high:.2f})."
-    )
-    return f"{table}\n\n{text}"
+    return table if agreed is None else f"{table}\n\n{agreed.sentence(_plain)}"
 
 
 def _corpus(corpus: Corpus, version: Version | None) -> str:
@@ -160,22 +156,32 @@ def _licences(batches: Iterable[Batch]) -> str:
     return "; ".join(_plain(licence) for licence in licences if licence) or "Not stated."
 
 
-def _limits(items: Sequence[Item], batches: Sequence[Batch]) -> list[str]:
+def _limits(draft: Draft, items: Sequence[Item], batches: Sequence[Batch]) -> list[str]:
     by = Counter(str(item.origin.get("by") or "") for item in items)
     written = by["model"] + by["rules"]
     unread = sum(item.tags.get(REVIEWED) != "true" for item in items)
-    pooled = next((batch.facts["depth"] for batch in batches if "depth" in batch.facts), None)
+    depths = {batch.batch_id: int(batch.facts["depth"]) for batch in batches if batch.facts.get("depth")}
+    judged = _judged(draft, items, depths)
     lines = (
         f"{written:,} of {len(items):,} questions are synthetic ({by['model']:,} by a model, "
-        f"{by['rules']:,} by rules): users may ask otherwise."
+        f"{by['rules']:,} by rules): real users may ask differently."
         if written
         else "",
         f"{unread:,} of {len(items):,} questions were read by nobody." if unread else "",
-        f"Gold was pooled to depth {pooled}: what no pooled run found above it was not judged."
-        if pooled
+        # the lists of all batches are read to the greatest depth that one of them asks for
+        f"Gold of {count(judged, 'question')} was pooled to depth {max(depths.values())}: what no pooled run "
+        "and no search found above it was not judged."
+        if judged
         else "",
     )
     return [line for line in lines if line]
+
+
+def _judged(draft: Draft, items: Sequence[Item], batch_ids: Collection[str]) -> int:
+    """Return how many of the items of some batches have had a passage of their pool judged."""
+    ids = {item.question_id for item in items}
+    entries = [each for each in draft.items if each.batch_id in batch_ids and each.item.question_id in ids]
+    return sum(any(event.action == "gold" for event in each.events) for each in entries)
 
 
 def _pairs(value: object) -> str:

@@ -12,6 +12,7 @@ from ragtriage.data.datasets.review import Draft, DraftItem, follow_corpus
 from ragtriage.data.datasets.split import DEV, TAG, split_share, with_parts
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.question_sets import QuestionSet
+from ragtriage.metrics.number_text import count
 
 REVIEWED = "reviewed"  # tag: whether people read and kept the item
 OUT = ("rejected", "disputed", "filtered")
@@ -67,10 +68,7 @@ def choose(draft: Draft, unreviewed: bool = False, part: str = "") -> Chosen:
         else:
             standing.append(each)
     if not standing:
-        raise DataError(
-            f"dataset {dataset.name}: no item that people read and kept, of {len(draft.offered):,}; "
-            "accepted: a review on the page Datasets first, or --unreviewed"
-        )
+        raise DataError(f"dataset {dataset.name}: {_why_none(**counts)}")
     plain = [
         replace(each.item, proposed=(), tags={**each.item.tags, REVIEWED: "true" if each.golden else "false"})
         for each in standing
@@ -92,6 +90,23 @@ def choose(draft: Draft, unreviewed: bool = False, part: str = "") -> Chosen:
         without_gold=sum(not item.spans and item.answerable != "no" for item in items),
         dev=sum(item.tags.get(TAG) == DEV for item in items),
     )
+
+
+def _why_none(unread: int, rejected: int, gone: int) -> str:
+    """Return why no item is left, and what helps, for the cause that can be helped first."""
+    if unread:
+        return (
+            f"no item that people read and kept, {unread:,} to read; accepted: a review on the page Datasets "
+            "first, or --unreviewed"
+        )
+    if gone:
+        return (
+            f"the gold of all {count(gone, 'item')} left is gone from the corpus; accepted: more questions, "
+            "or documents that have it, by `ragtriage dataset check DATASET CORPUS --apply`"
+        )
+    if rejected:
+        return f"readers or filters rejected all of its {count(rejected, 'item')}; accepted: more questions"
+    return "it has no item; accepted: a batch of questions first"
 
 
 def follow(draft: Draft, corpus: Corpus, who: str) -> CorpusChange:

@@ -175,15 +175,13 @@ def _deepeval(export: Export) -> Files:
 
 
 def _llamaindex(export: Export) -> Files:
-    by = "ai" if export.items and export.items[0].origin.get("by") == "model" else "human"
-    author = {"model_name": str(export.items[0].origin.get("model", "")) if by == "ai" else "", "type": by}
     examples = [
         {
             "query": item.question,
-            "query_by": author,
+            "query_by": _author(item),
             "reference_contexts": passages(item),
             "reference_answer": item.answer,
-            "reference_answer_by": author,
+            "reference_answer_by": _author(item),
             OWN: own_record(item),
         }
         for item in export.items
@@ -191,29 +189,38 @@ def _llamaindex(export: Export) -> Files:
     return {"": orjson.dumps({"examples": examples}, option=orjson.OPT_INDENT_2)}
 
 
+def _author(item: Item) -> dict[str, str]:
+    by_model = item.origin.get("by") == "model"
+    return {
+        "model_name": str(item.origin.get("model") or "") if by_model else "",
+        "type": "ai" if by_model else "human",
+    }
+
+
 def _promptfoo(export: Export) -> Files:
-    tests = []
-    for item in export.items:
-        if item.answerable == "no":
-            wanted = {
-                "type": "llm-rubric",
-                "value": "Says that the question cannot be answered, or corrects it.",
-            }
-        else:
-            wanted = {"type": "factuality", "value": item.answer}
-        tests.append(
-            {
-                "description": item.question_id,
-                "vars": {"question": item.question},
-                "assert": [wanted] if wanted["value"] else [],
-                "metadata": {
-                    "kind": item.kind,
-                    "gold": passages(item),
-                    OWN: {**own_record(item), "reference_answer": item.answer},
-                },
-            }
-        )
+    """Return tests; a question with nothing to check against would pass always, and is left out."""
+    tests = [
+        {
+            "description": item.question_id,
+            "vars": {"question": item.question},
+            "assert": [wanted],
+            "metadata": {
+                "kind": item.kind,
+                "gold": passages(item),
+                OWN: {**own_record(item), "reference_answer": item.answer},
+            },
+        }
+        for item in export.items
+        if (wanted := _assertion(item))
+    ]
     return {"": orjson.dumps(tests, option=orjson.OPT_INDENT_2)}
+
+
+def _assertion(item: Item) -> dict[str, str]:
+    if item.answerable == "no":
+        refusal = "Says that the question cannot be answered, or corrects it."
+        return {"type": "llm-rubric", "value": refusal}
+    return {"type": "factuality", "value": item.answer} if item.answer else {}
 
 
 FORMS: Mapping[str, Form] = {
@@ -254,6 +261,11 @@ def losses(export: Export, to: str) -> list[str]:
     unlabelled = sum(not item.spans for item in export.items)
     if keeps == "documents" and unlabelled:
         lines.append(f"{FORMS[to].title} scores only questions with gold: {unlabelled:,} have none.")
+    unchecked = sum(not _assertion(item) for item in export.items)
+    if to == "promptfoo" and unchecked:
+        lines.append(
+            f"{FORMS[to].title} need an answer to check: {count(unchecked, 'question')} without one left out."
+        )
     return lines
 
 

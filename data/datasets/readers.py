@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isfinite
+from typing import Any
 
 import numpy as np
 
-from ragtriage.data.datasets.review import Draft, DraftItem
+from ragtriage.data.datasets.review import REASONS, Draft, DraftItem, Event, events_of
+from ragtriage.metrics.number_text import count, interval_text, number
 from ragtriage.metrics.statistics.agreement import Agreement
 from ragtriage.metrics.statistics.class_agreement import class_agreement
 from ragtriage.metrics.statistics.intervals import Interval, interval
@@ -20,7 +24,23 @@ class ReaderAgreement:
     readers: tuple[str, str]
     n: int  # items that both decided on
     same: int  # of them, those that both keep or both reject
+    n_kept: int  # of them, those that both keep
     kappa: Agreement  # Cohen's, with a bootstrap interval
+
+    @property
+    def kappa_text(self) -> str:
+        """Cohen's kappa with its interval, or why there is none."""
+        if not self.n:
+            return "kappa not defined: no item was read by both"
+        if not isfinite(self.kappa.value):
+            return f"kappa not defined: both {'kept' if self.n_kept else 'rejected'} all"
+        ends = f" {interval_text(self.kappa.low, self.kappa.high)}" if isfinite(self.kappa.low) else ""
+        return f"kappa {number(self.kappa.value)}{ends}"
+
+    def sentence(self, shown: Callable[[str], str]) -> str:
+        """Return it in a sentence, the names as `shown` escapes them."""
+        names = " and ".join(map(shown, self.readers))
+        return f"{names} agree on {self.same:,} of {count(self.n, 'item')}: {self.kappa_text}."
 
 
 def reader_agreement(draft: Draft) -> ReaderAgreement | None:
@@ -35,7 +55,45 @@ def reader_agreement(draft: Draft) -> ReaderAgreement | None:
     ]
     statistics = class_agreement(kept[0], kept[1], 2, np.arange(len(both)))
     kappa = next(each for each in statistics if each.name == "kappa")
-    return ReaderAgreement((first, second), len(both), int((kept[0] == kept[1]).sum()), kappa)
+    same, n_kept = int((kept[0] == kept[1]).sum()), int((kept[0] * kept[1]).sum())
+    return ReaderAgreement((first, second), len(both), same, n_kept, kappa)
+
+
+def reader_rows(draft: Draft) -> list[dict[str, Any]]:
+    """Return what each reader did, the one with most decisions first."""
+    rows = []
+    for who in draft.readers:
+        events = [each.decisions[who] for each in draft.items if who in each.decisions]
+        actions = Counter(event.action for event in events)
+        reasons = Counter(REASONS[event.reason] for event in events if event.action == "reject")
+        rows.append(
+            {
+                "reader": who,
+                "read": len(events),
+                "accepted": actions["accept"],
+                "edited": actions["edit"],
+                "rejected": actions["reject"],
+                "reasons": ", ".join(f"{reason} {n}" for reason, n in reasons.most_common()),
+            }
+        )
+    return rows
+
+
+def draft_at(draft: Draft, at: str) -> Draft:
+    """Return a draft as it was at a time, ISO in UTC: without later batches and decisions."""
+    early = {batch.batch_id for batch in draft.dataset.batches() if batch.made_at <= at}
+    by_item = defaultdict[str, list[Event]](list)
+    for event in events_of(draft.dataset):
+        if event.at <= at and (event.undone_at is None or event.undone_at > at):
+            by_item[event.question_id].append(event)
+    items = []
+    for each in draft.items:
+        if each.batch_id in early:
+            events = by_item[each.item.question_id]
+            changed = [event.item for event in events if event.item is not None]
+            now = changed[-1] if changed else each.made
+            items.append(DraftItem(now, each.made, each.batch_id, tuple(events)))
+    return Draft(draft.dataset, tuple(items))
 
 
 def share_kept(items: Sequence[DraftItem], who: str = "") -> Interval | None:

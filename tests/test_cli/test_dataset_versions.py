@@ -13,7 +13,7 @@ from dataset_texts import HOUSE, LEAVE, TRAVEL
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.datasets.dataset import create_dataset, find_dataset
 from ragtriage.data.datasets.item import GoldSpan, Item
-from ragtriage.data.datasets.review import read_draft, reject
+from ragtriage.data.datasets.review import accept, read_draft, reject
 from ragtriage.data.scoring.run_store import open_store
 
 QUESTIONS = (
@@ -111,6 +111,24 @@ def test_a_deleted_dataset_is_gone_and_leaves_its_versions(
     assert run(capsys, workspace, "dataset", "list", "--json").json == []
     assert run(capsys, workspace, "dataset", "card", "asked").code == 2
     assert run(capsys, workspace, "questions", "show", "asked v1").code == 0
+
+
+def test_export_and_card_say_what_was_left_out(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    workspace = folder / "workspace"
+    run(capsys, workspace, "dataset", "from-questions", str(folder / "asked.jsonl"), str(folder / "rules"))
+    dataset = find_dataset(open_store(str(workspace)).workspace, "asked")
+    accept(dataset, read_draft(dataset).items[0].item, "Ada")
+    out = folder / "out.jsonl"
+    written = run(capsys, workspace, "dataset", "export", "asked", str(out))
+    assert written.err.splitlines() == [
+        f"Wrote 1 question as native questions: {out}.",
+        "left out because nobody has read them: 1",
+    ]
+    card = run(capsys, workspace, "dataset", "card", "asked")
+    assert card.err == "left out because nobody has read them: 1\n"
+    assert "left out" not in card.out
+    run(capsys, workspace, "dataset", "freeze", "asked")
+    assert run(capsys, workspace, "dataset", "card", "asked", "--frozen", "1").err == ""
 
 
 def test_split_tells_who_changed_sides_and_leakage_ends_with_1(

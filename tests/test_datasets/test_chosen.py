@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from dataset_texts import LEAVE, corpus, question_set, windows
 
-from ragtriage.data.chunking.corpus import Corpus
+from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.datasets.chosen import choose, freeze
 from ragtriage.data.datasets.dataset import Dataset, create_dataset
 from ragtriage.data.datasets.from_questions import read_items
@@ -37,7 +37,7 @@ def _dataset(folder: Path) -> Dataset:
 
 def test_only_what_people_kept_is_frozen_and_the_rest_is_counted(tmp_path: Path) -> None:
     dataset = _dataset(tmp_path)
-    with pytest.raises(DataError, match="no item that people read and kept, of 4"):
+    with pytest.raises(DataError, match=r"no item that people read and kept, 4 to read; .* or --unreviewed"):
         choose(read_draft(dataset))
     first, second, *_ = (each.item for each in read_draft(dataset).items)
     accept(dataset, first, "Ada")
@@ -98,6 +98,20 @@ def test_gold_that_is_gone_from_the_corpus_stays_out_of_a_version(tmp_path: Path
     moved = next(item for item in chosen.items if item.question_id == "q0")
     text = dataset.corpus().by_name["leave"].text
     assert text[moved.spans[0].start : moved.spans[0].end] == moved.spans[0].quote
+
+
+def test_why_nothing_is_left_is_said_by_its_cause(tmp_path: Path) -> None:
+    dataset = _dataset(tmp_path)
+    last = read_draft(dataset).items[3].item
+    reject(dataset, last, "Ada", "unclear")
+    _apply(dataset, Corpus("rules", (Document("other", "Nothing of it."),)))
+    with pytest.raises(DataError, match="the gold of all 3 items left is gone") as gone:
+        choose(read_draft(dataset), unreviewed=True)
+    for each in read_draft(dataset).items:
+        reject(dataset, each.item, "Ada", "gold")
+    with pytest.raises(DataError, match="rejected all of its 4 items; accepted: more questions") as rejected:
+        choose(read_draft(dataset), unreviewed=True)
+    assert "--unreviewed" not in f"{gone.value} {rejected.value}"
 
 
 def test_items_on_another_version_of_the_corpus_are_refused(tmp_path: Path) -> None:

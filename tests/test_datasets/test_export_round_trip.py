@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,11 +120,40 @@ def test_alternatives_stay_in_the_native_form_and_their_loss_is_said_elsewhere(t
     )
     export = _export([item])
     assert losses(export, "native") == []
+    write_export(export, "native", str(tmp_path / "native.jsonl"))
+    (read,) = _again(tmp_path / "native.jsonl", tmp_path)
+    assert [(span.doc_id, span.start, span.hop) for span in read.spans] == [
+        (span.doc_id, span.start, "1") for span in item.spans
+    ]
     assert "2" not in losses(export, "ragas")[0]
     assert "1 other place of gold left out" in losses(export, "ragas")[0]
     assert "count as needed there" in losses(export, "beir")[0]
     write_export(export, "ragas", str(tmp_path / "out.jsonl"))
     assert len(json.loads((tmp_path / "out.jsonl").read_text("utf-8"))["reference_contexts"]) == 1
+
+
+def test_a_test_that_could_not_fail_is_left_out_and_that_is_said(tmp_path: Path) -> None:
+    bare = Item("bare", "Who has the keys?", spans=ITEMS[0].spans)
+    export = _export([*ITEMS, bare])
+    assert losses(export, "promptfoo") == [
+        "promptfoo tests need an answer to check: 1 question without one left out."
+    ]
+    assert losses(_export(), "promptfoo") == []
+    write_export(export, "promptfoo", str(tmp_path / "out.json"))
+    tests = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert [test["description"] for test in tests] == [item.question_id for item in ITEMS]
+    assert all(test["assert"][0]["value"] for test in tests)
+
+
+def test_each_question_of_a_llamaindex_file_has_its_own_author(tmp_path: Path) -> None:
+    made = replace(ITEMS[0], origin={"by": "model", "model": "writer-1"})
+    write_export(_export([made, ITEMS[1]]), "llamaindex", str(tmp_path / "out.json"))
+    examples = json.loads((tmp_path / "out.json").read_text("utf-8"))["examples"]
+    assert [each["query_by"] for each in examples] == [
+        {"model_name": "writer-1", "type": "ai"},
+        {"model_name": "", "type": "human"},
+    ]
+    assert [each["reference_answer_by"] for each in examples] == [each["query_by"] for each in examples]
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:

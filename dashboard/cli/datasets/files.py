@@ -16,6 +16,7 @@ from ragtriage.data.datasets.review import Draft, read_draft
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.question_sets import load_set
 from ragtriage.data.store.stored_file import write_file
+from ragtriage.metrics.number_text import count
 
 FROZEN = click.option(
     "--frozen", "number", type=click.IntRange(1), metavar="N", help="A frozen version; the draft by default."
@@ -35,11 +36,11 @@ def export(
 ) -> None:
     """Write the questions for another tool: OUT is a new folder for beir, mteb and parquet, else a file."""
     draft = read_draft(opened(workspace, name))
-    items, corpus, version = _chosen(draft, number, unreviewed)
+    items, corpus, version, notes = _chosen(draft, number, unreviewed)
     export = Export(draft.dataset.name, items, corpus, card_text(draft, items, corpus, version))
     paths = write_export(export, to, output)
-    lines = [f"Wrote {len(items):,} questions as {FORMS[to].title}: {', '.join(paths)}.", *losses(export, to)]
-    click.echo("\n".join(map(plain, lines)), err=True)
+    written = f"Wrote {count(len(items), 'question')} as {FORMS[to].title}: {', '.join(paths)}."
+    click.echo("\n".join(map(plain, [written, *notes, *losses(export, to)])), err=True)
 
 
 @click.command()
@@ -49,9 +50,12 @@ def export(
 @UNREVIEWED
 @click.pass_obj
 def card(workspace: str | None, name: str, output: str | None, number: int | None, unreviewed: bool) -> None:
-    """Print the card in Markdown: kinds, gold, origin, filters, readers, corpus, licence, what to mind."""
+    """Print the card in Markdown: kinds, gold, origin, filters, readers, corpus, licence, limitations."""
     draft = read_draft(opened(workspace, name))
-    text = card_text(draft, *_chosen(draft, number, unreviewed))
+    items, corpus, version, notes = _chosen(draft, number, unreviewed)
+    text = card_text(draft, items, corpus, version)
+    if notes:
+        click.echo("\n".join(notes), err=True)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -60,11 +64,12 @@ def card(workspace: str | None, name: str, output: str | None, number: int | Non
 
 def _chosen(
     draft: Draft, number: int | None, unreviewed: bool
-) -> tuple[tuple[Item, ...], Corpus, Version | None]:
-    """Return the items of a version or of the draft, with the corpus that their gold points into."""
+) -> tuple[tuple[Item, ...], Corpus, Version | None, tuple[str, ...]]:
+    """Return the items of a version or of the draft, the corpus of their gold, and what was left out."""
     dataset = draft.dataset
     if number is None:
-        return choose(draft, unreviewed).items, dataset.corpus(), None
+        chosen = choose(draft, unreviewed)
+        return chosen.items, dataset.corpus(), None, chosen.notes
     versions = dataset.versions()
     version = next((each for each in versions if each.version == number), None)
     if version is None:
@@ -72,4 +77,4 @@ def _chosen(
         raise DataError(f"dataset {dataset.name}: has no version {number}; accepted: {known}")
     corpus = dataset.corpus(version.corpus_version)
     questions = load_set(dataset.workspace, version.set_id).questions
-    return tuple(quoted(Item.from_question(question), corpus) for question in questions), corpus, version
+    return tuple(quoted(Item.from_question(question), corpus) for question in questions), corpus, version, ()

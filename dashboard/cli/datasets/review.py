@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from math import isfinite
 from typing import Any
 
@@ -11,8 +10,8 @@ import click
 from ragtriage.dashboard.cli.datasets.frozen import NAME, opened
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json, row_table
-from ragtriage.data.datasets.readers import ReaderAgreement, reader_agreement, share_kept
-from ragtriage.data.datasets.review import REASONS, Draft, read_draft
+from ragtriage.data.datasets.readers import ReaderAgreement, reader_agreement, reader_rows, share_kept
+from ragtriage.data.datasets.review import Draft, read_draft
 from ragtriage.metrics.number_text import count, interval_text, number
 from ragtriage.metrics.statistics.intervals import Interval
 
@@ -40,39 +39,16 @@ def review(workspace: str | None, name: str, as_json: bool) -> None:
     if lost is not None:
         lines.append(f"Filters' rejects that were read: {lost.n_scored:,}; kept {_share(lost)}.")
     if agreement is not None:
-        kappa = agreement.kappa
-        ends = f" {interval_text(kappa.low, kappa.high)}" if isfinite(kappa.low) else ""
-        said = f"kappa {number(kappa.value)}{ends}"
-        names = " and ".join(map(plain, agreement.readers))
-        lines.append(f"{names} agree on {agreement.same:,} of {count(agreement.n, 'item')}: {said}.")
+        lines.append(agreement.sentence(plain))
     click.echo("\n".join(lines))
     if draft.readers:
-        click.echo(f"\n{row_table(_readers(draft))}")
+        click.echo(f"\n{row_table(reader_rows(draft))}")
     if left := len(draft.offered) - draft.n_read:
         click.echo(f"\n{count(left, 'question')} to go: `ragtriage serve`, page Datasets, Review.")
 
 
 def _share(share: Interval) -> str:
     return f"{number(share.mean)} {interval_text(share.low, share.high)}"
-
-
-def _readers(draft: Draft) -> list[dict[str, Any]]:
-    rows = []
-    for who in draft.readers:
-        events = [each.decisions[who] for each in draft.items if who in each.decisions]
-        actions = Counter(event.action for event in events)
-        reasons = Counter(REASONS[event.reason] for event in events if event.action == "reject")
-        rows.append(
-            {
-                "reader": who,
-                "read": len(events),
-                "accepted": actions["accept"],
-                "edited": actions["edit"],
-                "rejected": actions["reject"],
-                "reasons": ", ".join(f"{reason} {n}" for reason, n in reasons.most_common()),
-            }
-        )
-    return rows
 
 
 def _answer(
@@ -85,7 +61,7 @@ def _answer(
         "read": draft.n_read,
         "kept": _interval(kept),
         "filters_rejects_kept": _interval(lost),
-        "readers": _readers(draft),
+        "readers": reader_rows(draft),
         "agreement": agreement
         and {
             "readers": agreement.readers,
