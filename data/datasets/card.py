@@ -116,7 +116,7 @@ def _origin(batch: Batch) -> str:
         "held-out documents": _listed(facts.get("held_out")),
         "pooled runs": _listed(facts.get("runs")),
         "depth of pooling": facts.get("depth"),
-        "retrieved documents not located in the corpus": facts.get("not_located"),
+        "retrieved documents not located in the corpus": facts.get("not_located") or None,
     }
     told = [f"- {name}: {_plain(_value(value))}" for name, value in lines.items() if value not in (None, "")]
     return "\n".join([f"{batch.made_at[:10]}, {count(len(batch.items), 'item')}:", "", *told])

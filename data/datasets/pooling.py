@@ -1,7 +1,7 @@
 """Gold by pooling: what several runs and a search by words find for a question, judged blind.
 
-A reader sees passages without the run and the rank that they come from, in an order that the seed fixes. What
-no run found above the depth is not judged, which the card says.
+A reader sees passages without the run and the rank that they come from, in an order by hash. What no run
+found above the depth is not judged, which the card says.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, Literal
 from ragtriage.data.datasets.checks import query_of
 from ragtriage.data.datasets.dataset import Dataset
 from ragtriage.data.datasets.item import GoldSpan, Item
-from ragtriage.data.datasets.review import add_distractor, add_gold
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.scoring.run_store import RunStore
@@ -41,10 +40,10 @@ class Candidate:
 class Pool:
     """The passages to be judged for a question."""
 
-    candidates: tuple[Candidate, ...]  # in an order that the seed fixes
+    candidates: tuple[Candidate, ...]  # in an order by hash
     depth: int
-    n_runs: int  # runs that were asked the question
-    not_found: int  # retrieved documents whose text does not stand in the corpus
+    retrieved: int  # documents of the runs that were asked the question
+    not_found: int  # of them, those whose text does not stand in the corpus: nobody judges them
 
     @property
     def to_judge(self) -> list[Candidate]:
@@ -88,39 +87,28 @@ def pooled_runs(store: RunStore, dataset: Dataset) -> PooledRuns:
     )
 
 
-def pool_of(item: Item, windows: CorpusWindows, runs: PooledRuns, depth: int = 0, seed: int = 0) -> Pool:
+def pool_of(item: Item, windows: CorpusWindows, runs: PooledRuns) -> Pool:
     """Return the passages that runs and a search by words find for a question, each once, and blind.
 
     Args:
         item: of which gold is wanted.
         windows: of the corpus that the gold is to stand in.
         runs: what was retrieved.
-        depth: documents of each run and windows of the search; that of the runs where 0.
-        seed: fixes the order.
     """
-    depth = min(depth or runs.depth, runs.depth)
     query = query_of(item)
-    spans, not_found = [window.span() for window in windows.search(query, depth)], 0
-    lists = runs.of(item)
-    for documents in lists:
-        for document in documents[:depth]:
-            span = _place(document, query, windows)
-            not_found += span is None
-            spans += [span] if span is not None else []
-    ordered = sorted(_different(spans), key=lambda span: _order(span, item, seed))
-    return judged_pool(Pool(tuple(map(Candidate, ordered)), depth, len(lists), not_found), item)
+    found = [window.span() for window in windows.search(query, runs.depth)]
+    places = [_place(document, query, windows) for documents in runs.of(item) for document in documents]
+    spans = [*found, *(place for place in places if place is not None)]
+    ordered = sorted(_different(spans), key=lambda span: _order(span, item))
+    return judged_pool(
+        Pool(tuple(map(Candidate, ordered)), runs.depth, len(places), places.count(None)), item
+    )
 
 
 def judged_pool(pool: Pool, item: Item) -> Pool:
     """Return a pool with what the gold and the distractors of an item say of its candidates."""
     judged = (Candidate(each.span, _judged(each.span, item)) for each in pool.candidates)
     return replace(pool, candidates=tuple(judged))
-
-
-def judge_candidate(dataset: Dataset, item: Item, candidate: Candidate, is_gold: bool, who: str) -> Item:
-    """Record whether a candidate answers, and return the item with it as gold or as a distractor."""
-    judge = add_gold if is_gold else add_distractor
-    return judge(dataset, item, candidate.span, who)
 
 
 def _place(document: Mapping[str, Any], query: str, windows: CorpusWindows) -> GoldSpan | None:
@@ -160,6 +148,6 @@ def _judged(span: GoldSpan, item: Item) -> Judged:
     return "not gold" if any(_shared(span, other) >= SAME for other in item.distractors) else ""
 
 
-def _order(span: GoldSpan, item: Item, seed: int) -> str:
-    key = f"{seed} {item.question_id} {span.doc_id} {span.start}"
+def _order(span: GoldSpan, item: Item) -> str:
+    key = f"{item.question_id} {span.doc_id} {span.start}"
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -10,6 +10,7 @@ import pytest
 from command_line import run
 from dataset_texts import HOUSE, LEAVE, TRAVEL
 
+from ragtriage.data.api import add_run
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.datasets.dataset import create_dataset, find_dataset
 from ragtriage.data.datasets.item import GoldSpan, Item
@@ -129,6 +130,19 @@ def test_export_and_card_say_what_was_left_out(capsys: pytest.CaptureFixture[str
     assert "left out" not in card.out
     run(capsys, workspace, "dataset", "freeze", "asked")
     assert run(capsys, workspace, "dataset", "card", "asked", "--frozen", "1").err == ""
+
+
+def test_documents_of_runs_that_are_not_in_the_corpus_are_counted(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    workspace, words = folder / "workspace", ("dataset", "from-questions", str(folder / "asked.txt"))
+    (folder / "asked.txt").write_text("which class on trains\n", "utf-8")
+    retrieved = [{"id": "a", "text": "Trains are booked in second class"}, {"id": "b", "text": "Nowhere."}]
+    add_run([{"question": "which class on trains", "retrieved": retrieved}], "one", "p", str(workspace))
+    made = run(capsys, workspace, *words, str(folder / "rules"), "--run", "one")
+    assert "retrieved documents to judge: 1 of 2; the others are not in the corpus" in made.out
+    card = run(capsys, workspace, "dataset", "card", "asked", "--unreviewed")
+    assert "- retrieved documents not located in the corpus: 1" in card.out
 
 
 def test_split_tells_who_changed_sides_and_leakage_ends_with_1(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -13,13 +13,15 @@ from ragtriage.dashboard.cli.terminal import plain, print_json
 from ragtriage.data.api import open_store
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.datasets.dataset import Dataset, create_dataset, datasets
-from ragtriage.data.datasets.from_questions import open_source, read_items
+from ragtriage.data.datasets.from_questions import ItemsRead, open_source, read_items
 from ragtriage.data.datasets.item import kind_counts
-from ragtriage.data.datasets.pooling import POOL_DEPTH
+from ragtriage.data.datasets.pooling import POOL_DEPTH, PooledRuns, pool_of
 from ragtriage.data.datasets.review import read_draft
 from ragtriage.data.datasets.rules import HELD_OUT, HeldOut, add_derived, hold_out
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.errors import DataError
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.number_text import count
 
 T = TypeVar("T", bound="Callable[..., Any] | click.Command")
@@ -68,7 +70,7 @@ def from_questions(
     loaded = open_source(store, wanted, windows.corpus)
     read = read_items(loaded, windows)
     dataset = create_dataset(store.workspace, name or loaded.facts.name)
-    pooled = {"runs": [run.run_id for run in runs], "depth": depth} if runs else {}
+    pooled, notes = _pooled(store, runs, depth, read, windows) if runs else ({}, [])
     told = {"licence": licence} if licence else {}
     batch = dataset.add_batch(read.items, windows.corpus, {**read.facts, **pooled, **told})
     if as_json:
@@ -79,7 +81,7 @@ def from_questions(
                 "batch": batch.batch_id,
                 "items": len(read.items),
                 "kinds": kind_counts(read.items),
-                "notes": read.notes,
+                "notes": [*read.notes, *notes],
                 "corpus_version": windows.corpus.version,
                 **batch.facts,
             }
@@ -88,11 +90,23 @@ def from_questions(
     lines = [
         f"Dataset {dataset.name}: {count(len(read.items), 'question')} on {windows.corpus.name}.",
         *read.notes,
+        *notes,
     ]
     lines.append(
         f"Next: read them on the page Datasets, then `ragtriage dataset freeze {dataset.dataset_id}`."
     )
     click.echo("\n".join(map(plain, lines)))
+
+
+def _pooled(
+    store: RunStore, runs: Sequence[Run], depth: int, read: ItemsRead, windows: CorpusWindows
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the facts of a pool, and how many documents of the runs it leaves out for want of a place."""
+    found = PooledRuns(store, runs, depth)
+    pools = [pool_of(item, windows, found) for item in read.items if item.kind == "real"]
+    lost, total = sum(pool.not_found for pool in pools), sum(pool.retrieved for pool in pools)
+    lines = [f"retrieved documents to judge: {total - lost:,} of {total:,}; the others are not in the corpus"]
+    return {"runs": [run.run_id for run in runs], "depth": depth, "not_located": lost}, lines
 
 
 def _wanted(name: str, what: str) -> Callable[[T], T]:
