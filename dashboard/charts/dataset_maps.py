@@ -60,8 +60,9 @@ def items_chart(
     if len(against) <= MOST_NAMED:
         for column, place in against:
             figure.add_annotation(
-                x=place, y=0, yref="y domain", yanchor="top", showarrow=False,
-                text=f"{chart_text(shorten(question_ids[column], 12))} fails where better pass",
+                x=place + 0.6, y=0, yref="y domain", yanchor="top", showarrow=False,
+                xanchor="right" if place > places[-1] / 2 else "left",
+                text=f"{chart_text(shorten(question_ids[column], 12))} fails where better versions pass",
                 font={"color": tokens.unclear.text, "size": 12},
             )  # fmt: skip
     return _framed(figure, analysis, names, max(places, default=0), tokens)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.api import diagnosis_of
 from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.datasets.chosen import freeze
+from ragtriage.data.datasets.coverage import PageCoverage, page_coverage
 from ragtriage.data.datasets.dataset import Dataset, create_dataset
 from ragtriage.data.datasets.item import GoldSpan, Item
 from ragtriage.data.datasets.pooling import Pool, PooledRuns, pool_of
-from ragtriage.data.datasets.review import accept, edit, events_of, read_draft, reject
+from ragtriage.data.datasets.readers import ReaderAgreement, reader_agreement
+from ragtriage.data.datasets.review import Draft, accept, edit, events_of, read_draft, reject
 from ragtriage.data.datasets.split import DEV, part_of, set_split
 from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
@@ -267,6 +270,30 @@ def test_who_has_no_name_yet_is_blind_too_and_reasons_are_ones_own(
     monkeypatch.setenv(READ_ONLY, "1")
     app = _open(workspace, monkeypatch, item="q2")
     assert "✕ twin of another, unclear" in html_text(app), "who only reads has nothing to be blind for"
+
+
+def test_a_rerun_computes_nothing_again(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for who in ("Ann", "Bob"):
+        for item in _items()[:3]:
+            accept(dataset, item, who)
+    asked: list[str] = []
+
+    def agreement(draft: Draft) -> ReaderAgreement | None:
+        asked.append("kappa")
+        return reader_agreement(draft)
+
+    def coverage(items: Sequence[Item], corpus: Corpus) -> list[PageCoverage]:
+        asked.append("pages")
+        return page_coverage(items, corpus)
+
+    monkeypatch.setattr("ragtriage.dashboard.pages.datasets.review.reader_agreement", agreement)
+    monkeypatch.setattr("ragtriage.dashboard.pages.datasets.facts.page_coverage", coverage)
+    app = _open(workspace, monkeypatch, "Ann")
+    assert "2 readers, 3 read twice" in html_text(app.run())
+    assert headline(_open(workspace, monkeypatch, part="").run()).startswith("leave questions: 1 of 2 pages")
+    assert asked == ["kappa", "pages"]
 
 
 def test_a_fifth_of_what_filters_reject_is_read_too() -> None:

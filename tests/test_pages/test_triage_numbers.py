@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from ragtriage.dashboard.pages.triage import lists
 from ragtriage.dashboard.pages.triage.lists import gate_counts, gate_value
 from ragtriage.dashboard.pages.triage.overview import triage_tiles
 from ragtriage.dashboard.present.page_html.blocks import Tile
+from ragtriage.dashboard.shell.session import View
 from ragtriage.data.api import add_run, gate
 from ragtriage.data.comparison.compare import compare
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.gates.report import GateReport
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.strategy.holdings import MOST_RUNS
 
 DROP = '[[gate]]\nkind = "regression"\nmetric = "faithfulness"\nseverity = "block"\n'
 RATE = '[[gate]]\nkind = "regression"\nmetric = "pass rate"\nseverity = "block"\n'
@@ -75,3 +79,14 @@ def test_the_gates_are_counted_by_what_becomes_of_them(
     workspace: RunStore, value: float, gates: str, told: str
 ) -> None:
     assert gate_counts(_judged(workspace, 0.89, value, gates)[0]) == told
+
+
+def test_the_size_of_the_questions_rests_on_the_newest_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [SimpleNamespace(name=str(at), config={}, origin={}) for at in range(MOST_RUNS + 6)]
+    asked: list[str] = []
+    view = SimpleNamespace(
+        sampled=runs, usual_diagnosis=lambda run: asked.append(run.name), run=SimpleNamespace(n_questions=48)
+    )
+    monkeypatch.setattr(lists, "_shown", lambda versions, questions: "")
+    lists.question_link(cast(View, view))
+    assert asked == [run.name for run in runs[-MOST_RUNS:]], "an older one is not diagnosed for it"
