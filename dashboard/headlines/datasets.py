@@ -73,7 +73,9 @@ def datasets_headline(facts: DatasetFacts) -> Headline:
     if facts.missing:
         return Headline("cannot tell", f"{name}: no {' and no '.join(facts.missing[:2])} questions", detail)
     all_covered = facts.covered == facts.pages
-    pages = "all pages covered" if all_covered else f"{facts.covered:,} of {facts.pages:,} pages covered"
+    pages = (
+        "all pages covered" if all_covered else f"{facts.covered:,} of {count(facts.pages, 'page')} covered"
+    )
     kept = f"{of} reviewed" if facts.kept == facts.n else f"{facts.kept:,} of {of} kept"
     return Headline("good", f"{name}: {kept}, {pages}", detail)
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from ragtriage.dashboard.charts.dataset_maps import MOST_COLUMNS, items_chart, items_note
 from ragtriage.dashboard.charts.tokens import THEMES
+from ragtriage.dashboard.pages.datasets.overview import items_title, pages_drawn
+from ragtriage.data.datasets.coverage import PageCoverage
 from ragtriage.data.datasets.item_analysis import ItemAnalysis
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.analysis.items import difficulty, groups_of, item_rest
@@ -44,3 +46,14 @@ def test_of_few_questions_each_is_drawn_and_what_disagrees_is_framed() -> None:
     assert np.mean([x for x in frames.x if x is not None][:4]) == columns.x[drawn.index("d")]
     assert items_note(analysis) == ""
     assert "item-rest r" in columns.hovertext[drawn.index("d")]
+
+
+def test_the_title_counts_every_question_and_the_caption_every_page() -> None:
+    passes = np.array([[1, 0, 1, np.nan], [1, 0, 0, np.nan]])
+    title = items_title(_analysis(passes).counts)
+    assert title == "1 question tells the versions apart, 1 all pass, 1 nobody passes, 1 not known"
+    assert "not known" not in items_title(_analysis(passes[:, :3]).counts)
+    pages = [PageCoverage(f"page {at}", 1_000 - at, int(at % 2 == 0), 0.5) for at in range(153)]
+    assert pages_drawn(pages[:150]) == "A bar is a page"
+    shorter = "3 shorter pages not drawn, 1 without a question"
+    assert pages_drawn(pages) == f"A bar is one of the 150 longest pages ({shorter})"

@@ -144,7 +144,11 @@ def _show_plan(wanted: Wanted, plan: MakePlan) -> None:
         st.metric("Cost", cost, border=True)
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in plan.kinds.items())
     short = ", ".join(f"{kind} {n:,}" for kind, n in plan.short.items())
-    parts = [kinds, f"no passages for {short}" if short else "", f"{plan.cached:,} replies are there already"]
+    parts = [
+        kinds,
+        f"no passages for {short}" if short else "",
+        f"{count(plan.cached, 'call')} cached",
+    ]
     st.caption(" · ".join(part for part in parts if part))
     if st.button(
         f"Make: {count(plan.total_calls, 'call')}", key="make_start", disabled=not has_key(),
@@ -214,7 +218,7 @@ def _progress(job: Job) -> str:
     cost = progress.get("cost_usd")
     parts = [
         f"{name}: {markdown_text(str(progress['stage']))}",
-        f"{progress.get('accepted', 0):,} of {progress.get('asked', 0):,} questions",
+        f"{progress.get('accepted', 0):,} of {count(progress.get('asked', 0), 'question')}",
         f"${cost:.4f} so far" if cost else "",
     ]
     return " · ".join(part for part in parts if part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any
 from urllib.parse import urlencode
@@ -40,7 +40,7 @@ from ragtriage.data.datasets.checks import CHECKS
 from ragtriage.data.datasets.coverage import MixShare, PageCoverage
 from ragtriage.data.datasets.readers import share_kept
 from ragtriage.data.datasets.split import split_share
-from ragtriage.metrics.analysis.items import FEWEST_VERSIONS
+from ragtriage.metrics.analysis.items import FEWEST_VERSIONS, Group
 from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, percent
 from ragtriage.metrics.statistics.intervals import interval
 
@@ -161,11 +161,7 @@ def _items(versions: Versions | None) -> None:
         return
     analysis, counts = versions.analysis, versions.analysis.counts
     few = len(versions.names) < FEWEST_VERSIONS
-    title = (
-        f"{count(counts['tell apart'], 'question')} tell the versions apart, "
-        f"{counts['everyone passes']:,} all pass, {counts['nobody passes']:,} nobody passes"
-        + (f", {counts['not known']:,} not known" if counts["not known"] else "")
-    )
+    title = items_title(counts)
     notes = [f"{count(len(versions.names), 'version')} only" if few else "", items_note(analysis)]
     st.html(section_title(title, ", ".join(filter(None, notes))))
     draw(
@@ -175,6 +171,16 @@ def _items(versions: Versions | None) -> None:
         theme=None,
         on_click=lambda data: keep(part="review", item=str(data[0]), reading="", check_mark="", document=""),
         config=WITHOUT_BAR,
+    )
+
+
+def items_title(counts: Mapping[Group, int]) -> str:
+    """Return how many questions of each group there are, so that they add up to all."""
+    tell = "tells" if counts["tell apart"] == 1 else "tell"
+    unknown = f", {counts['not known']:,} not known" if counts["not known"] else ""
+    return (
+        f"{count(counts['tell apart'], 'question')} {tell} the versions apart, "
+        f"{counts['everyone passes']:,} all pass, {counts['nobody passes']:,} nobody passes{unknown}"
     )
 
 
@@ -196,12 +202,13 @@ def _pages(found: Overview) -> None:
         config=WITHOUT_BAR,
     )
     st.caption(
-        f"{_pages_drawn(pages)}: width its text, height its questions. Line: its share by the root of its "
+        f"{pages_drawn(pages)}: width its text, height its questions. Line: its share by the root of its "
         "length. Amber: none. A click lists its questions."
     )
 
 
-def _pages_drawn(pages: Sequence[PageCoverage]) -> str:
+def pages_drawn(pages: Sequence[PageCoverage]) -> str:
+    """Return what a bar stands for, and which pages have none."""
     left = pages[MOST_PAGES:]
     if not left:
         return "A bar is a page"
@@ -311,7 +318,7 @@ def _steps(found: Overview, may_make: bool) -> Sequence[Step]:
         steps.append((f"Make {', '.join(wanted)}", f"about {count(calls, 'call')}", "Make", {}))
     needed = next((pair for pair in facts.resolution.needed if pair[1] > facts.used), None)
     if may_make and needed:
-        title = f"Grow to {needed[1]:,} questions"
+        title = f"Grow to {count(needed[1], 'question')}"
         steps.append((title, f"to show {100 * needed[0]:.0f} points", "Make", {}))
     return steps
 
