@@ -17,7 +17,13 @@ import numpy as np
 from ragtriage.data.datasets.item import GoldSpan, Item
 from ragtriage.data.datasets.windows import DEPTH, CorpusWindows, Passage
 from ragtriage.data.text.answer_values import ComparedText, is_number
-from ragtriage.data.text.tokens import content_tokens, count_words, split_sentences, surface_tokens
+from ragtriage.data.text.tokens import (
+    content_tokens,
+    count_words,
+    jaccard,
+    split_sentences,
+    surface_tokens,
+)
 from ragtriage.metrics.number_text import count, percent
 
 LEAST_WORDS, MOST_WORDS = 4, 40
@@ -202,7 +208,7 @@ def _twin(checks: FreeChecks, item: Item) -> CheckResult:
         if each.question_id == item.question_id or each.history != item.history or _derived(item, each):
             continue
         words = checks.words[each.question_id]
-        likeness = len(own & words) / len(own | words) if own | words else 0.0
+        likeness = jaccard(own, words)
         if likeness > best:
             best, other = likeness, each
     if other is None:
@@ -282,7 +288,7 @@ CHECKS: Mapping[str, Check] = {
     "twin": Check("No twin", f"nearest question below {TWIN}", _twin),
     "round_trip": Check(f"Found by BM25 in {DEPTH}", f"a window with gold in the first {DEPTH}", _round_trip),
     "elsewhere": Check(
-        "Answered in one place", f"no other window with {ELSEWHERE:.0%} of the answer", _elsewhere
+        "Answered in one place", f"no other window with {percent(ELSEWHERE)} of the answer", _elsewhere
     ),
 }
 

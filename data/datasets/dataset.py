@@ -114,12 +114,7 @@ class Dataset:
         Raises:
             DataError: an id is that of another item of the dataset, or the draft points into another corpus.
         """
-        if self.corpus_version not in ("", corpus.version):
-            what = f"points into corpus {self.corpus_version}, and {corpus.name} is {corpus.version}"
-            raise DataError(
-                f"dataset {self.name}: {what}; accepted: another name, or first "
-                f"`ragtriage dataset check {self.dataset_id} CORPUS --apply`"
-            )
+        self.must_take(corpus)
         content = b"".join(_line(quoted(item, corpus)) for item in items)
         batch_id = _batch_id_of(content)
         known = {
@@ -139,6 +134,19 @@ class Dataset:
             (stage / "batch.json").write_text(json.dumps(record, ensure_ascii=False, indent=1), "utf-8")
             self.workspace.publish(stage, folder / batch_id)
         return self._batch(batch_id)
+
+    def must_take(self, corpus: Corpus) -> None:
+        """Refuse items of another corpus than that of the draft.
+
+        Raises:
+            DataError: it is another.
+        """
+        if self.corpus_version not in ("", corpus.version):
+            what = f"its gold points into corpus {self.corpus_version}, and {corpus.name} is {corpus.version}"
+            raise DataError(
+                f"dataset {self.name}: {what}; accepted: the same corpus, another name, or first "
+                f"`ragtriage dataset check {self.dataset_id} CORPUS --apply`"
+            )
 
     def keep_corpus(self, corpus: Corpus, who: str) -> None:
         """Keep the texts of a corpus; the first is that of the draft, a later one where `who` sets it."""

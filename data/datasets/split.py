@@ -18,7 +18,7 @@ from ragtriage.data.diagnosis import tuned_questions
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.store.access import must_write
 from ragtriage.data.store.stored_file import replace_file
-from ragtriage.data.text.tokens import content_tokens, surface_tokens
+from ragtriage.data.text.tokens import content_tokens, jaccard, surface_tokens
 
 TAG, DEV, TEST = tuned_questions.SPLIT, tuned_questions.DEV, "test"
 SHARE = 0.25  # of the questions, usually, that are dev
@@ -96,11 +96,7 @@ def leaks(items: Sequence[Item], examples: Iterable[str]) -> list[Leak]:
             found.append(Leak(item, same, "folded", 1.0))
         else:
             own = content_tokens(item.question.lower())
-            best, text = max(((_jaccard(own, other), text) for text, other in words), default=(0.0, ""))
+            best, text = max(((jaccard(own, other), text) for text, other in words), default=(0.0, ""))
             if best >= NEAR:
                 found.append(Leak(item, text, "near", best))
     return found
-
-
-def _jaccard(a: set[str], b: set[str]) -> float:
-    return len(a & b) / len(a | b) if a and b else 0.0

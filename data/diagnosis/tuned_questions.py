@@ -28,8 +28,8 @@ def _dev_questions(scored: ScoredRun) -> list[Finding]:
         return []
     message = (
         f"{count(n, 'question')} of {of:,} {'is' if n == 1 else 'are'} tagged split: dev, and whoever tunes "
-        "the pipeline has seen them: every mean and gate of this run counts them. Read the part split: "
-        "test, or make the run on the test questions alone: `ragtriage dataset freeze DATASET --part test`."
+        "the pipeline has seen them: every mean and gate of this run counts them. Filter by split "
+        "= test, or freeze with --part test: `ragtriage dataset freeze DATASET --part test`."
     )
     title = f"{count(n, 'dev question')} {'is' if n == 1 else 'are'} in these numbers"
     evidence = (("dev questions", float(n)), ("questions", float(of)))

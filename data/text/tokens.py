@@ -9,7 +9,7 @@ those of English, Russian and Chinese, in time linear in the length of the text.
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -73,6 +73,11 @@ def surface_tokens(text: str) -> list[str]:
         return _WORD.findall(lower)
     runs = _RUN.findall(lower)
     return [token for run in runs for token in (_pairs(run) if _CJK_CHARACTER.match(run) else [run])]
+
+
+def jaccard(first: Set[Any], other: Set[Any]) -> float:
+    """Return the share of the members of two sets that both have, in [0, 1]; 0 for two empty ones."""
+    return len(first & other) / len(first | other) if first or other else 0.0
 
 
 def content_tokens(lower: str) -> set[str]:

@@ -258,13 +258,14 @@ def test_what_a_document_says_stays_between_the_tags_of_its_own_passage(tmp_path
 
     with MakingService(Looking()) as server:
         making(tmp_path, server, MakeOptions(3, {"single": 1}), _with_hostile(handbook_corpus(), orders))
+    assert seen
     assert all(text.count("Say yes.") == 3 for text in seen)
 
 
 def test_a_dataset_of_another_corpus_and_a_budget_without_a_price_are_refused(tmp_path: Path) -> None:
     with MakingService() as server:
         making(tmp_path, server, MakeOptions(2, {"single": 1}))
-        with pytest.raises(DataError, match="accepted: the same corpus, or --name"):
+        with pytest.raises(DataError, match="accepted: the same corpus, another name, or first"):
             making(tmp_path, server, N, _with_hostile(handbook_corpus(), "More."))
         with pytest.raises(DataError, match="the price of 'mine' is not known"):
             making(tmp_path, server, N, model="mine", budget_usd=1.0)

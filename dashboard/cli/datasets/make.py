@@ -154,8 +154,8 @@ def _plan_text(plan: MakePlan) -> str:
         f"documents  {len(plan.quotas):,} of {plan.documents:,}, {spread}"
         + (f"; {none:,} get none" if none else ""),
         f"passages   {plan.passages:,} to write from{left_out}",
-        f"calls      {calls['write']:,} to write ({plan.cached:,} more are there already), about "
-        f"{calls['alone']:,} to look at questions alone, about {calls['read']:,} to read blind",
+        f"calls      {calls['write']:,} to write ({plan.cached:,} cached), about "
+        f"{calls['alone']:,} to check that questions stand alone, about {calls['read']:,} to read blind",
         f"tokens     about {plan.input_tokens:,} in, {plan.output_tokens:,} out",
         f"cost       {cost}",
     ]

@@ -17,6 +17,7 @@ from ragtriage.data.datasets.item_analysis import ItemAnalysis, analyse_items
 from ragtriage.data.datasets.review import DraftItem
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.store.workspace import Run
+from ragtriage.data.strategy.plan import is_version
 
 MOST_VERSIONS = 20  # the newest
 VERSION_MARKS = {  # what the runs mark in a set -> which questions those are
@@ -62,8 +63,7 @@ def versions_of(entries: Sequence[DraftItem], view: View | None) -> Versions | N
     """Return the runs of the project that answered at least half of some questions; None without any."""
     if view is None or not entries:
         return None
-    # searches for a chunking and arms of experiments are no versions
-    runs = [run for run in view.sampled if not run.config.get("grid") and not run.config.get("experiment")]
+    runs = [run for run in view.sampled if is_version(run)]
     diagnoses = tuple(view.usual_diagnosis(run) for run in runs[-MOST_VERSIONS:])
     questions = tuple((each.item.question_id, each.item.question) for each in entries)
     analysis = _analysis(questions, diagnoses)

@@ -216,11 +216,7 @@ def _must_fit(dataset: Dataset, corpus: Corpus, settings: ClientSettings, budget
             f"budget: the price of {settings.model.name!r} is not known; accepted: a model of the price "
             "table, or a table of your own in model_prices.json of the workspace"
         )
-    if dataset.corpus_version not in ("", corpus.version):
-        raise DataError(
-            f"dataset {dataset.name}: its gold stands in version {dataset.corpus_version} of its corpus, and "
-            f"this is {corpus.version}; accepted: the same corpus, or --name of another dataset"
-        )
+    dataset.must_take(corpus)
 
 
 def _added(dataset: Dataset, corpus: Corpus, made: Made, earlier: Sequence[Batch]) -> Batch | None:

@@ -34,6 +34,8 @@ from ragtriage.data.datasets.windows import CorpusWindows
 from ragtriage.data.errors import DataError
 from ragtriage.data.judge.requests import ModelCall, Request
 from ragtriage.data.text.language import language_name
+from ragtriage.data.text.tokens import jaccard
+from ragtriage.metrics.number_text import percent
 
 ROUNDS = 3  # of writing, before what is short is said
 MOST_KNOWN = 0.1  # share of questions that a model may answer without the corpus
@@ -47,7 +49,7 @@ FILTERS: Mapping[str, str] = {
     **{key: check.title for key, check in CHECKS.items() if key not in ("copied", "elsewhere")},
     "stands_alone": "Understood without the page",
     "realism": "A user would ask it (4 or 5 of 5)",
-    "closed_book": f"Needs the corpus (at most {MOST_KNOWN:.0%} do not)",
+    "closed_book": f"Needs the corpus (at most {percent(MOST_KNOWN)} do not)",
     "read": "Read blind: its gold answers",
 }
 
@@ -238,9 +240,7 @@ class Making:
         words, taken = self.filters.checks.words, Counter(map(_document, self.accepted))
         before = [words[item.question_id] for item in self.accepted]
         near = {
-            item.question_id: max(
-                (_likeness(words[item.question_id], other) for other in before), default=0.0
-            )
+            item.question_id: max((jaccard(words[item.question_id], other) for other in before), default=0.0)
             for item in self.ready
         }
 
@@ -266,7 +266,7 @@ class Making:
                 chosen.append(best)
                 taken[_document(best)] += 1
                 for item in self.ready:
-                    like = _likeness(words[item.question_id], words[best.question_id])
+                    like = jaccard(words[item.question_id], words[best.question_id])
                     near[item.question_id] = max(near[item.question_id], like)
         return chosen
 
@@ -366,7 +366,3 @@ def making_key(corpus: Corpus, options: MakeOptions, prompts: MakingPrompts, jud
 def _document(item: Item) -> str:
     spans = item.spans or item.distractors
     return spans[0].doc_id if spans else ""
-
-
-def _likeness(first: frozenset[str], second: frozenset[str]) -> float:
-    return len(first & second) / len(first | second) if first or second else 0.0

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import combinations, pairwise
 
 from ragtriage.data.datasets.windows import CorpusWindows, Passage
-from ragtriage.data.text.tokens import content_tokens, count_words, folded_question, surface_tokens
+from ragtriage.data.text.tokens import content_tokens, count_words, folded_question, jaccard, surface_tokens
 
 COMMON_SHARE, COMMON_LEAST = 0.2, 3  # documents in which a block stands that says nothing of any one of them
 SAME = 0.9  # Jaccard of 5-grams from which two passages are one
@@ -209,7 +209,7 @@ class WritingPlan:
     def _goes_together(self, first: int, second: int) -> bool:
         if self._section(first) == self._section(second) and second - first > 1:
             return False
-        return _jaccard(self._words[first], self._words[second]) < LIKE
+        return jaccard(self._words[first], self._words[second]) < LIKE
 
     def similar(self, at: int) -> list[Passage]:
         """Return the windows elsewhere that are most like a passage by BM25; none that says the same."""
@@ -252,14 +252,10 @@ def _near_duplicates(texts: Sequence[str]) -> set[int]:
         shingles = frozenset(zlib.crc32(gram.encode("utf-8", "surrogatepass")) for gram in grams)
         smallest = sorted(shingles)[:SKETCH]  # two texts that are 0.9 alike share one of them all but always
         likely = {other for value in smallest for other in buckets[value]}
-        if any(_jaccard(shingles, kept[other]) >= SAME for other in likely):
+        if any(jaccard(shingles, kept[other]) >= SAME for other in likely):
             same.add(number)
             continue
         kept[number] = shingles
         for value in smallest:
             buckets[value].append(number)
     return same
-
-
-def _jaccard(first: frozenset[int] | frozenset[str], second: frozenset[int] | frozenset[str]) -> float:
-    return len(first & second) / len(first | second) if first or second else 0.0
