@@ -113,6 +113,7 @@ class ReviewCounts:
     rejected: int  # read and rejected
     listed: int  # items that the filter keeps
     rate: Interval | None = None  # share kept of those read
+    disputed: int = 0  # read, and kept by one and rejected by another
 
 
 def review_headline(counts: ReviewCounts) -> Headline:
@@ -125,6 +126,11 @@ def review_headline(counts: ReviewCounts) -> Headline:
     if counts.read >= FEWEST_READ and surely_bad:
         return Headline("bad", f"{counts.rejected:,} of {counts.read:,} rejected: regenerate them", progress)
     if not left:
+        out = [f"{counts.rejected:,} rejected"] if counts.rejected else []
+        out += [f"{counts.disputed:,} disputed"] if counts.disputed else []
+        if out:
+            kept = f"{counts.kept:,} of {counts.total:,} kept"
+            return Headline("good", ", ".join([kept, *out]), "All are read.")
         return Headline("good", f"All {counts.total:,} read, {counts.kept:,} kept")
     return Headline("cannot tell", progress, f"{count(left, 'question')} without a decision")
 

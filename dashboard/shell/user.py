@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote, unquote
 
 import streamlit as st
 
@@ -9,18 +10,39 @@ from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.access import allowed_folders, read_only
 
+COOKIE = "ragtriage_name"
+LONGEST_NAME = 60
 USER_NAME = "annotator_name"  # in the session
 WANTED = "label_wanted"  # in the session: the box that the last key press asks to fill
 
 
 def current_user() -> str:
-    """Return the name that the user entered, "" without one."""
+    """Return the name that the user entered, here or before in this browser; "" without one."""
+    if USER_NAME not in st.session_state and (name := unquote(_cookie())):
+        st.session_state[USER_NAME] = name[:LONGEST_NAME]
     return str(st.session_state.get(USER_NAME, "")).strip()
+
+
+def _cookie() -> str:
+    value: object = st.context.cookies.get(COOKIE, "")
+    return value if isinstance(value, str) else ""  # it is none where no browser asks
 
 
 def name_box(width: int = 150, **more: Any) -> None:
     """Draw the box for the user's name, which all pages share; the rest is passed on to st.text_input."""
-    st.text_input("Your name", key=USER_NAME, persist_state="session", width=width, max_chars=60, **more)
+    current_user()
+    st.text_input(
+        "Your name", key=USER_NAME, persist_state="session", width=width, max_chars=LONGEST_NAME, **more
+    )
+
+
+def remember_user() -> None:
+    """Let the browser keep the name for its next visit."""
+    name = quote(current_user(), safe="")  # leaves nothing that ends a script or a cookie
+    if name != _cookie():
+        age = 31_536_000 if name else 0
+        script = f'document.cookie = "{COOKIE}={name};path=/;max-age={age};samesite=lax"'
+        st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
 
 
 def name_is_missing(done: str) -> bool:

@@ -70,3 +70,60 @@ def test_a_dataset_is_read_by_keys(site: Site) -> None:
     other.goto(page.url)
     expect(other.locator(QUESTION)).to_have_text(question, timeout=PATIENCE)
     other.close()
+
+
+def test_keys_that_come_faster_than_the_page_decide_nothing_unseen(site: Site) -> None:
+    page, dataset = site.page, datasets(site.store.workspace)[0]
+    who = f"Bob {uuid.uuid4().hex[:6]}"
+
+    def own() -> list[tuple[str, str]]:
+        return [(event.action, event.reason) for event in events_of(dataset) if event.who == who]
+
+    site.open("datasets?project=handbook&part=review")
+    _name_the_reader(site, who)
+    question = page.locator(QUESTION)
+    first = question.inner_text()
+    page.keyboard.type("aa", delay=60)
+    site.settle()
+    expect(question).not_to_have_text(first, timeout=PATIENCE)
+    assert own() == [("accept", "")], "the same key twice is one decision"
+    page.keyboard.type("x3", delay=40)
+    expect(page.locator("h1")).to_contain_text("2 of 48 read", timeout=PATIENCE)
+    site.settle()
+    page.keyboard.type("xa", delay=40)
+    site.settle()
+    expect(page.get_by_role("button", name="Gold fails")).to_be_visible(timeout=PATIENCE)
+    assert own() == [("accept", ""), ("reject", "unreal")], "a question being rejected is not accepted"
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Gold fails")).to_be_hidden(timeout=PATIENCE)
+
+
+def test_an_unfinished_edit_stays_with_its_question_and_the_name_with_the_browser(site: Site) -> None:
+    page, dataset = site.page, datasets(site.store.workspace)[0]
+    who = f"Cem {uuid.uuid4().hex[:6]}"
+    site.open("datasets?project=handbook&part=review")
+    _name_the_reader(site, who)
+    page.keyboard.press("e")
+    field = page.get_by_label("Question", exact=True)
+    expect(field).to_be_focused(timeout=PATIENCE)
+    field.press_sequentially(" or not?")
+    typed = field.input_value()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    for key in "jax3":
+        page.keyboard.press(key)
+    site.settle()
+    expect(field).to_have_value(typed)
+    assert who not in {event.who for event in events_of(dataset)}
+    address = page.url
+    page.locator("[data-testid=stDataFrame] canvas").first.click(position={"x": 200, "y": 34 * 3 + 17})
+    expect(page.locator(QUESTION)).to_be_visible(timeout=PATIENCE)
+    page.keyboard.press("k")
+    page.keyboard.press("k")
+    expect(field).to_have_value(typed, timeout=PATIENCE)
+    site.settle()
+    expect(field).not_to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(QUESTION)).to_be_visible(timeout=PATIENCE)
+    page.goto(address)
+    expect(page.get_by_role("button", name=who[:10])).to_be_visible(timeout=PATIENCE)

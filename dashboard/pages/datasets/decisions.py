@@ -1,15 +1,19 @@
-"""The keys of a review: accept, edit, also gold, reject with a reason, undo, and the steps of the list."""
+"""The keys of a review: accept, edit, also gold, reject with a reason, undo, and the steps of the list.
+
+Each button is of one question: a key that is pressed while the page still changes never decides on the next.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 from ragtriage.dashboard.pages.datasets.item import Offers
-from ragtriage.dashboard.pages.datasets.opened import Opened
-from ragtriage.dashboard.pages.datasets.queue import Queued
+from ragtriage.dashboard.pages.datasets.opened import Opened, open_dataset
+from ragtriage.dashboard.pages.datasets.queue import Queued, reader_of
 from ragtriage.dashboard.shell.components import current_theme
 from ragtriage.dashboard.shell.session import current_selection, keep
 from ragtriage.dashboard.shell.user import (
@@ -19,17 +23,31 @@ from ragtriage.dashboard.shell.user import (
     name_box,
     name_is_missing,
     only_reads,
+    remember_user,
     wanted_box,
 )
 from ragtriage.dashboard.shell.widgets import put_cursor
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.datasets.item import GoldSpan, Item
-from ragtriage.data.datasets.review import REASONS, accept, add_distractor, add_gold, edit, reject, undo
+from ragtriage.data.datasets.review import (
+    REASONS,
+    DraftItem,
+    accept,
+    add_distractor,
+    add_gold,
+    edit,
+    reject,
+    undo,
+)
 from ragtriage.data.errors import DataError
 
-EDITED, REJECTING = "edited_item", "rejecting_item"  # in the session: the id of the question that is
-QUESTION, ANSWER = "edit_question", "edit_answer"
-DONE = "decision_done"  # in the session: what the last key press did
+# in the session
+EDITED = "edited_items"  # slots of the questions with an unfinished edit
+REJECTING = "rejecting_item"  # slot of the question that X was pressed for
+REASON = "pressed_reason"  # slot and reason of a digit that was pressed without X
+DONE = "decision_done"  # what the last key press did
+BEGUN = "begun_edit"  # slot of the question whose boxes ask for the cursor
+QUESTION, ANSWER = "edit_question", "edit_answer"  # of text boxes, before the slot
 LONGEST = 4_000
 
 
@@ -39,97 +57,182 @@ def next_unread(rows: Sequence[Queued], at: int) -> str:
     return next((each.item.question_id for each in others if each.is_unread), "")
 
 
+def slot_of(opened: Opened, item: Item, span: GoldSpan | None = None) -> str:
+    """Return what the keys of widgets of a question end with, or those of a place that may answer it."""
+    place = () if span is None else (span.doc_id, span.start, span.end)
+    named = repr((opened.dataset.dataset_id, item.question_id, *place))
+    return hashlib.sha256(named.encode()).hexdigest()[:10]
+
+
 def decision_bar(opened: Opened, rows: Sequence[Queued], at: int, offers: Offers) -> None:
-    """Draw the keys in a row; in a second one the reasons of a rejection, while one is asked for."""
-    item = rows[at].item
+    """Draw where the list is, what the last key did and who reads; below it the keys."""
+    slot, decides = slot_of(opened, rows[at].item), opened.version is None and may_write()
+    edited = decides and is_edited(slot)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="item_bar"):
-        _step_buttons(rows, at)
+        _step_buttons(rows, at, slot, edited)
         st.markdown(f"{at + 1:,} of {len(rows):,}", width="content")
+        if done := st.session_state.pop(DONE, ""):
+            st.markdown(f":gray[{done}]", width="content")
         st.space("stretch")
         if opened.version is not None:
             st.caption("A version never changes: decisions are about the draft.", width="content")
         elif not may_write():
             only_reads("Decisions")
         else:
-            _decision_buttons(opened, rows, at, offers)
-    if opened.version is None and may_write() and st.session_state.get(REJECTING) == item.question_id:
-        _reasons(opened, rows, at)
+            _reader()
+    if decides:
+        with st.container(gap=None, key="item_keys"):
+            if edited:
+                st.caption("Ctrl+Enter saves and accepts, Esc cancels. The other keys are off meanwhile.")
+            else:
+                _keys(opened, rows, at, offers)
 
 
-def _step_buttons(rows: Sequence[Queued], at: int) -> None:
+def _reader() -> None:
+    """Draw the box for the reader's name; once it is given, behind a button that shows it."""
+    if name := current_user():
+        with st.popover(markdown_text(shorten(name, 16)), icon=":material/person:", type="tertiary"):
+            name_box(220)
+    else:
+        name_box(130, placeholder="Your name", label_visibility="collapsed")
+    remember_user()
+    if box := wanted_box():
+        put_cursor(box)
+
+
+def _step_buttons(rows: Sequence[Queued], at: int, slot: str, edited: bool) -> None:
     before = rows[at - 1].item.question_id if at else None
     after = rows[at + 1].item.question_id if at + 1 < len(rows) else None
     for word, icon, key, target in (("Previous", "up", "K", before), ("Next", "down", "J", after)):
         st.button(
             "", key=f"item_{word}", icon=f":material/keyboard_arrow_{icon}:", shortcut=key, help=word,
-            disabled=target is None, on_click=keep, kwargs={"item": target},
+            disabled=target is None or edited, on_click=_step, args=(slot, target),
         )  # fmt: skip
 
 
-def _decision_buttons(opened: Opened, rows: Sequence[Queued], at: int, offers: Offers) -> None:
-    item, after = rows[at].item, next_unread(rows, at)
-    others = offers.shown
-    if done := st.session_state.pop(DONE, ""):
-        st.markdown(f":gray[{done}]", width="content")
-    if not current_user():
-        name_box(110, placeholder="Your name", label_visibility="collapsed")
+def _step(slot: str, target: str) -> None:
+    if not is_edited(slot):  # a letter that was typed before the boxes were there
+        _close_reasons()
+        keep(item=target)
+
+
+def _keys(opened: Opened, rows: Sequence[Queued], at: int, offers: Offers) -> None:
+    """Draw the decisions, or the reasons of a rejection; what is hidden is there for its keys alone."""
+    slot = slot_of(opened, rows[at].item)
+    asked = _reasons_open(slot)
+    with st.container(
+        horizontal=True, gap="xsmall", vertical_alignment="center", key=f"reasons_{'on' if asked else 'off'}"
+    ):
+        _reasons(opened, rows, at)
+        if asked:
+            st.button("", key="close_reasons", icon=":material/close:", shortcut="Escape", type="tertiary",
+                help="Do not reject", on_click=_close_reasons)  # fmt: skip
+    with st.container(
+        horizontal=True, gap="xsmall", vertical_alignment="center", key=f"actions_{'off' if asked else 'on'}"
+    ):
+        _decision_buttons(opened, rows, at, offers, asked)
+
+
+def _decision_buttons(opened: Opened, rows: Sequence[Queued], at: int, offers: Offers, asked: bool) -> None:
+    item, after, others = rows[at].item, next_unread(rows, at), offers.shown
+    slot, place = slot_of(opened, item), slot_of(opened, item, others[0] if others else None)
     light = current_theme() == "light"  # white on the primary colour of the dark theme cannot be read
-    st.button("Accept", key="accept", type="primary" if light else "secondary",
+    st.button("Accept", key=f"accept_{slot}", type="primary" if light else "secondary", disabled=asked,
         shortcut="A", on_click=_accept, args=(opened, item, after))  # fmt: skip
-    st.button("Edit", key="edit", shortcut="E", on_click=_begin_edit, args=(item,))
-    st.button("Also gold" if item.spans else "Gold", key="also_gold", shortcut="G", disabled=not others,
+    st.button("Edit", key=f"edit_{slot}", shortcut="E", disabled=asked, on_click=_begin_edit,
+        args=(opened, item))  # fmt: skip
+    st.button("Also gold" if item.spans else "Gold", key=f"also_gold_{place}", shortcut="G",
+        disabled=asked or not others,
         help="The place in amber answers" if others else "No other place was found",
         on_click=_also_gold, args=(opened, item, others[:1]))  # fmt: skip
     if offers.pool is not None:
-        st.button("Not gold", key="not_gold", shortcut="N", disabled=not others,
+        st.button("Not gold", key=f"not_gold_{place}", shortcut="N", disabled=asked or not others,
             help="The place in amber does not answer",
             on_click=_not_gold, args=(opened, item, others[:1]))  # fmt: skip
-    st.button("Reject", key="reject", shortcut="X", on_click=_begin_reject, args=(item,),
-        help="Then 1 to 6 for the reason")  # fmt: skip
+    st.button("Reject", key=f"reject_{slot}", shortcut="X", help="Then 1 to 6 for the reason",
+        on_click=_press_reject, args=(opened, item, after))  # fmt: skip
     st.button("", key="undo_decision", icon=":material/undo:", shortcut="U", help="Undo your newest step",
         on_click=_undo, args=(opened,))  # fmt: skip
     for number, other in enumerate(others[1:], start=2):
-        st.button(f"Gold {number}", key=f"gold_{number}", type="tertiary", help="Place of that number",
-            on_click=_also_gold, args=(opened, item, [other]))  # fmt: skip
-    if box := wanted_box():
-        put_cursor(box)
+        st.button(f"Gold {number}", key=f"gold_{number}_{slot_of(opened, item, other)}", type="tertiary",
+            help="Place of that number", disabled=asked, on_click=_also_gold,
+            args=(opened, item, [other]))  # fmt: skip
 
 
 def _reasons(opened: Opened, rows: Sequence[Queued], at: int) -> None:
-    with st.container(horizontal=True, gap="xsmall", key="reasons"):
-        for number, (reason, title) in enumerate(REASONS.items(), start=1):
-            st.button(
-                title.capitalize(), key=f"reason_{reason}", shortcut=str(number), on_click=_reject,
-                args=(opened, rows[at].item, reason, next_unread(rows, at)),
-            )  # fmt: skip
+    item = rows[at].item
+    for number, (reason, title) in enumerate(REASONS.items(), start=1):
+        st.button(
+            title.capitalize(), key=f"reason_{reason}_{slot_of(opened, item)}", shortcut=str(number),
+            on_click=_press_reason, args=(opened, item, reason, next_unread(rows, at)),
+        )  # fmt: skip
 
 
 def edit_form(opened: Opened, rows: Sequence[Queued], at: int) -> bool:
-    """Draw the form that changes the open question, where it is asked for; return whether it is."""
-    item = rows[at].item
-    if st.session_state.get(EDITED) != item.question_id or opened.version is not None or not may_write():
+    """Draw the boxes that change the open question, where it is being edited; return whether it is.
+
+    What is typed stays with its question until it is saved or cancelled.
+    """
+    item, slot = rows[at].item, slot_of(opened, rows[at].item)
+    if not is_edited(slot) or opened.version is not None or not may_write():
         return False
-    with st.form("edit_item", border=True):
-        st.text_area("Question", item.question, key=QUESTION, height=80, max_chars=LONGEST)
-        st.text_area("Reference answer", item.answer, key=ANSWER, height=120, max_chars=LONGEST)
+    with st.container(border=True, key="edit_item"):
+        for title, text, key, height in (
+            ("Question", item.question, QUESTION, 80), ("Reference answer", item.answer, ANSWER, 120)
+        ):  # fmt: skip
+            st.text_area(title, text, key=f"{key}_{slot}", height=height, max_chars=LONGEST,
+                persist_state="session")  # fmt: skip
         with st.container(horizontal=True):
-            st.form_submit_button(
-                "Save and accept", type="primary", help="Ctrl+Enter in a box does the same", on_click=_save,
-                args=(opened, item, next_unread(rows, at)),
+            st.button(
+                "Save and accept", key=f"save_{slot}", type="primary", shortcut="Ctrl+Enter",
+                on_click=_save, args=(opened, item, next_unread(rows, at)),
             )  # fmt: skip
-            st.form_submit_button("Cancel", on_click=_forget)
-    put_cursor(QUESTION)
+            st.button("Cancel", key=f"cancel_{slot}", shortcut="Escape", on_click=_end_edit, args=(slot,))
+    if st.session_state.pop(BEGUN, "") == slot:
+        put_cursor(f"{QUESTION}_{slot}")
     return True
 
 
-def _forget() -> None:
-    for name in (EDITED, REJECTING):
+def is_edited(slot: str) -> bool:
+    """Return whether a question is being edited, or E was pressed together with the key that asks."""
+    return slot in st.session_state.get(EDITED, ()) or bool(st.session_state.get(f"edit_{slot}"))
+
+
+def _end_edit(slot: str) -> None:
+    st.session_state[EDITED] = st.session_state.get(EDITED, frozenset()) - {slot}
+    for key in (QUESTION, ANSWER):
+        st.session_state.pop(f"{key}_{slot}", None)
+
+
+def _reasons_open(slot: str) -> bool:
+    return slot in (st.session_state.get(REJECTING), st.session_state.get(REASON, ("",))[0])
+
+
+def _close_reasons() -> None:
+    for name in (REJECTING, REASON):
         st.session_state.pop(name, None)
+
+
+def _is_busy(slot: str) -> bool:
+    """Return whether keys that decide are off, since the question is edited or its reasons are open."""
+    return is_edited(slot) or _reasons_open(slot) or bool(st.session_state.get(f"reject_{slot}"))
+
+
+def _now(opened: Opened, item: Item, who: str) -> DraftItem:
+    """Return an item as the draft has it now.
+
+    Raises:
+        DataError: somebody else changed it since it was drawn.
+    """
+    entry = open_dataset(opened.dataset).draft.find(item.question_id)
+    if entry is None or (entry.item.content_hash != item.content_hash and entry.events[-1].who != who):
+        raise DataError(f"{item.question_id}: somebody changed it meanwhile, so read it again")
+    return entry
 
 
 def _go_on(after: str, done: str, item: Item) -> None:
     """Open the next question, and say what was done to this one."""
-    _forget()
+    _close_reasons()
     if after:
         keep(item=after)
     else:
@@ -140,91 +243,119 @@ def _go_on(after: str, done: str, item: Item) -> None:
 
 def _accept(opened: Opened, item: Item, after: str) -> None:
     def change() -> None:
-        accept(opened.dataset, item, current_user())
+        who = reader_of(opened)
+        entry = _now(opened, item, who)
+        own = entry.decisions.get(who)
+        if own is None or own.action == "reject":  # pressed twice, it stands once
+            accept(opened.dataset, entry.item, who)
         _go_on(after, "kept", item)
 
-    if not name_is_missing("decided"):
+    if not _is_busy(slot_of(opened, item)) and not name_is_missing("decided"):
         attempt(change)
 
 
-def _begin_edit(item: Item) -> None:
-    _forget()
-    if not name_is_missing("changed"):
+def _begin_edit(opened: Opened, item: Item) -> None:
+    slot = slot_of(opened, item)
+    if not _reasons_open(slot) and not name_is_missing("changed"):
         keep(item=item.question_id)
-        st.session_state[EDITED] = item.question_id
+        st.session_state[EDITED] = st.session_state.get(EDITED, frozenset()) | {slot}
+        st.session_state[BEGUN] = slot
 
 
-def _begin_reject(item: Item) -> None:
-    again = st.session_state.get(REJECTING) == item.question_id
-    _forget()
-    if not again and not name_is_missing("decided"):
+def _press_reject(opened: Opened, item: Item, after: str) -> None:
+    slot = slot_of(opened, item)
+    digit = st.session_state.get(REASON, ("", ""))
+    was_open = st.session_state.get(REJECTING) == slot
+    _close_reasons()
+    if is_edited(slot) or was_open or name_is_missing("decided"):
+        return
+    if digit[0] == slot:
+        _reject(opened, item, digit[1], after)
+    else:
         keep(item=item.question_id)
-        st.session_state[REJECTING] = item.question_id
+        st.session_state[REJECTING] = slot
+
+
+def _press_reason(opened: Opened, item: Item, reason: str, after: str) -> None:
+    """Reject, where X was pressed before; alone, a digit asks for X."""
+    slot = slot_of(opened, item)
+    if is_edited(slot) or name_is_missing("decided"):
+        return
+    if st.session_state.get(REJECTING) == slot:
+        _reject(opened, item, reason, after)
+    else:
+        keep(item=item.question_id)
+        st.session_state[REASON] = (slot, reason)
+        st.session_state[DONE] = f"Reject, {REASONS[reason]}? X does, Esc does not"
 
 
 def _reject(opened: Opened, item: Item, reason: str, after: str) -> None:
     def change() -> None:
-        reject(opened.dataset, item, current_user(), reason)
+        who = reader_of(opened)
+        entry = _now(opened, item, who)
+        own = entry.decisions.get(who)
+        if own is None or (own.action, own.reason) != ("reject", reason):
+            reject(opened.dataset, entry.item, who, reason)
         _go_on(after, REASONS[reason], item)
 
-    if not name_is_missing("decided"):
-        attempt(change)
+    attempt(change)
 
 
 def _save(opened: Opened, item: Item, after: str) -> None:
-    question, answer = (st.session_state[key].strip() for key in (QUESTION, ANSWER))
+    slot = slot_of(opened, item)
+    question, answer = (st.session_state[f"{key}_{slot}"].strip() for key in (QUESTION, ANSWER))
 
     def change() -> None:
         if not question:
             raise DataError("question: it is empty; accepted: any text")
+        who = reader_of(opened)
         if (question, answer) == (item.question, item.answer):
-            accept(opened.dataset, item, current_user())
-            return _go_on(after, "kept as it was", item)
+            _end_edit(slot)
+            return _accept(opened, item, after)
         claims = item.claims if answer == item.answer else ()  # they are those of the other answer
-        edit(
-            opened.dataset,
-            replace(item, question=question, answer=answer, claims=claims),
-            current_user(),
-        )
+        before = _now(opened, item, who).item
+        edit(opened.dataset, replace(before, question=question, answer=answer, claims=claims), who)
+        _end_edit(slot)
         return _go_on(after, "edited", item)
 
-    if not name_is_missing("changed"):
+    if is_edited(slot) and not name_is_missing("changed"):
         attempt(change)
 
 
 def _also_gold(opened: Opened, item: Item, others: Sequence[GoldSpan]) -> None:
     def change() -> None:
+        who = reader_of(opened)
         for other in others:
-            add_gold(opened.dataset, item, other, current_user())
-            _forget()
+            add_gold(opened.dataset, _now(opened, item, who).item, other, who)
             keep(item=item.question_id)
             st.session_state[DONE] = "place added; A keeps it so"
 
-    if not name_is_missing("changed"):
+    if not _is_busy(slot_of(opened, item)) and not name_is_missing("changed"):
         attempt(change)
 
 
 def _not_gold(opened: Opened, item: Item, others: Sequence[GoldSpan]) -> None:
     def change() -> None:
+        who = reader_of(opened)
         for other in others:
-            add_distractor(opened.dataset, item, other, current_user())
-            _forget()
+            add_distractor(opened.dataset, _now(opened, item, who).item, other, who)
             keep(item=item.question_id)
 
-    if not name_is_missing("changed"):
+    if not _is_busy(slot_of(opened, item)) and not name_is_missing("changed"):
         attempt(change)
 
 
 def _undo(opened: Opened) -> None:
     def change() -> None:
-        undone = undo(opened.dataset, current_user())
+        undone = undo(opened.dataset, reader_of(opened))
         if undone is None:
             st.toast("You have nothing to undo in this dataset.")
             return
-        _forget()
+        _close_reasons()
         reading = current_selection().reading
         keep(item=undone[0], reading="" if reading in ("kept", "rejected", "disputed") else reading)
-        st.session_state[DONE] = f"Undone: {undone[1]}"
+        which = markdown_text(shorten(undone[0], 16))
+        st.session_state[DONE] = f"{which}: {undone[1]} undone"
 
     if not name_is_missing("undone"):
         attempt(change)

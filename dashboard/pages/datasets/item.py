@@ -32,6 +32,7 @@ from ragtriage.data.datasets.dataset import Dataset
 from ragtriage.data.datasets.item import KINDS, GoldSpan, Item
 from ragtriage.data.datasets.pooling import Pool, PooledRuns, judged_pool, pool_of, pooled_runs
 from ragtriage.data.datasets.review import REASONS
+from ragtriage.data.datasets.windows import Passage
 
 LOOKS: Mapping[str, Look] = {"passed": "good", "marked": "unclear", "not checked": "unmeasured"}
 SHORT = {  # titles of checks in the grid
@@ -47,6 +48,7 @@ MARKS = {  # what a mark says in a chip
 }  # fmt: skip
 LONGEST_ANSWER = 600
 MOST_SPANS = 6
+NEAREST = 3  # passages under a question that nothing answers
 LONG = 1_200  # characters of gold from which on an item is
 
 
@@ -75,8 +77,12 @@ def open_item(
         place = _place(opened, other, offers.note(at))
         question = "Answered here too?" if item.spans else "Answered here?"
         gold.append(replace(place, heading=f"{question} {place.heading}", look="unclear"))
+    if item.answerable == "no" and not gold:
+        title = "Nothing of this answers?"
+        nearest = _nearest(opened.dataset, opened.windows.corpus.version, item.question)
+        gold = [replace(_place(opened, passage.span(), ""), look="unclear") for passage in nearest]
     if gold:
-        st.html(places(title if item.spans else "", gold))
+        st.html(places(title if item.spans or item.answerable == "no" else "", gold))
     st.html(check_grid(_cells(result.results, item, queued), _version_chips(view, versions, item)))
     if item.spans:
         names = list(dict.fromkeys(span.doc_id for span in item.spans))
@@ -115,6 +121,11 @@ def offers_of(opened: Opened, item: Item) -> Offers:
 
 
 @kept
+def _nearest(dataset: Dataset, corpus_version: str, question: str) -> list[Passage]:
+    return windows_of(dataset, corpus_version).search(question, NEAREST)
+
+
+@kept
 def _pool(dataset: Dataset, batch_ids: tuple[str, ...], corpus_version: str, item: Item) -> Pool:
     return pool_of(item, windows_of(dataset, corpus_version), _pooled(dataset, batch_ids))
 
@@ -147,6 +158,7 @@ def _chips(queued: Queued) -> list[Chip]:
     item = queued.item
     chips = [Chip(KINDS.get(item.kind, item.kind), help=item.kind)] if item.kind else []
     chips += [_tag_chip(key, value) for key, value in list(item.tags.items())[:3] if value != "false"]
+    chips.append(Chip(shorten(item.question_id, 24), help=f"id: {item.question_id}"))
     chips += [
         Chip(f"! {MARKS[mark.key]}", "unclear", help=f"{mark.value} {mark.detail}".strip())
         for mark in queued.marks
@@ -161,8 +173,9 @@ def _chips(queued: Queued) -> list[Chip]:
 
 
 def _tag_chip(key: str, value: str) -> Chip:
-    """Return a tag as a chip: its value, of one that is only true its name."""
-    return Chip(key.replace("_", " ") if value == "true" else value, help=f"{key}: {value}")
+    """Return a tag as a chip, with its name, which stands alone where it is only true."""
+    name = key.replace("_", " ")
+    return Chip(name if value == "true" else shorten(f"{name}: {value}", 40), help=f"{key}: {value}")
 
 
 def _hop_note(item: Item, span: GoldSpan) -> str:

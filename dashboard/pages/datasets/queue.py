@@ -17,6 +17,7 @@ from ragtriage.dashboard.shell.components import current_theme, facts
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.dashboard.shell.session import current_selection, keep
+from ragtriage.dashboard.shell.user import current_user
 from ragtriage.dashboard.shell.widgets import show_in
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.datasets.checks import CHECKS, CheckResult
@@ -37,6 +38,7 @@ WORDS: dict[State, str] = {
     "to read": "to read",
     "filtered": "to read",
 }
+DECIDED: dict[str, State] = {"accept": "kept", "edit": "edited", "reject": "rejected"}
 UNREAD = ("to read", "stale", "filtered")
 KEPT = ("kept", "edited")
 CHIPS = {
@@ -79,7 +81,10 @@ def queue_of(opened: Opened, who: str | None) -> tuple[Queued, ...]:
     """
     checks, queue = opened.checks, []
     for entry in opened.items:
+        own = entry.decisions.get(who or "")
         state = entry.state if who is None else entry.state_for(who)
+        if own is not None:  # what the reader did: the edits of others are not theirs
+            state = DECIDED[own.action]
         disputed = entry.state == "disputed" and state not in UNREAD
         marks = tuple(checks.of(entry.item).marks)
         rejected = [
@@ -91,6 +96,13 @@ def queue_of(opened: Opened, who: str | None) -> tuple[Queued, ...]:
         queue.append((-len(checks.of(entry.made).marks), queued))
     queue.sort(key=lambda pair: (pair[0], pair[1].item.question_id))
     return tuple(each for _, each in queue)
+
+
+def reader_of(opened: Opened) -> str:
+    """Return the user's name as the history has it: "anna" and "Anna" are one reader; "" without one."""
+    name = current_user()
+    known = (event.who for entry in opened.draft.items for event in entry.events)
+    return next((who for who in known if who.casefold() == name.casefold()), name)
 
 
 def is_read_too(item: Item) -> bool:

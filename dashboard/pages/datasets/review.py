@@ -7,7 +7,7 @@ from math import isfinite
 
 import streamlit as st
 
-from ragtriage.dashboard.headlines.datasets import ReviewCounts, review_headline
+from ragtriage.dashboard.headlines.datasets import FEWEST_READ, ReviewCounts, review_headline
 from ragtriage.dashboard.pages.datasets.analysis import VERSION_MARKS, versions_of
 from ragtriage.dashboard.pages.datasets.decisions import decision_bar, edit_form
 from ragtriage.dashboard.pages.datasets.item import is_long, offers_of, open_item
@@ -20,12 +20,13 @@ from ragtriage.dashboard.pages.datasets.queue import (
     listed,
     position_in,
     queue_of,
+    reader_of,
 )
 from ragtriage.dashboard.present.page_html.dataset_item import review_band
 from ragtriage.dashboard.shell.components import draw_html
 from ragtriage.dashboard.shell.kept_results import kept
 from ragtriage.dashboard.shell.session import View, current_selection
-from ragtriage.dashboard.shell.user import current_user, may_write
+from ragtriage.dashboard.shell.user import may_write
 from ragtriage.data.datasets.readers import ReaderAgreement, reader_agreement, share_kept
 from ragtriage.metrics.number_text import count, interval_text, number
 
@@ -36,7 +37,7 @@ BAND_HEIGHT, ITEM_HEIGHT = 40, 860  # pixels, the latter of an item that is long
 def review_section(opened: Opened, view: View | None) -> None:
     """Draw the review."""
     # whoever can decide is blind to the others, also before the name is typed
-    who = current_user() if opened.version is None and may_write() else None
+    who = reader_of(opened) if opened.version is None and may_write() else None
     queue, selection = queue_of(opened, who), current_selection()
     versions = versions_of(opened.offered, view)
     by_mark = selection.check_mark in VERSION_MARKS  # as the overview counts them
@@ -60,16 +61,19 @@ def review_section(opened: Opened, view: View | None) -> None:
 
 def _band(opened: Opened, queue: Sequence[Queued], n_listed: int, who: str | None) -> None:
     rows = in_queue(queue)
-    states = [each.state for each in rows]
+    # what readers differ on counts apart, once both have decided
+    states = ["disputed" if each.disputed else each.state for each in rows]
     n = {state: states.count(state) for state in ("kept", "edited", "rejected", "disputed")}
     entries = [each.entry for each in rows]
     # a version has no rejected ones, and who has no name has decided nothing
     rate = None if opened.version or who == "" else share_kept(entries, who or "")
-    counts = ReviewCounts(len(rows), sum(n.values()), n["kept"] + n["edited"], n["rejected"], n_listed, rate)
+    counts = ReviewCounts(
+        len(rows), sum(n.values()), n["kept"] + n["edited"], n["rejected"], n_listed, rate, n["disputed"]
+    )
     meta = [f"{n['kept']:,} accepted", f"{n['edited']:,} edited", f"{n['rejected']:,} rejected"]
     if n["disputed"]:
         meta.append(f"{n['disputed']:,} disputed")
-    if rate is not None:
+    if rate is not None and rate.n_scored >= FEWEST_READ:  # an interval of fewer says nothing
         meta.append(f"kept {number(rate.mean)} {interval_text(rate.low, rate.high)}")
     if opened.version is None:
         meta += _readers(opened)
