@@ -116,7 +116,7 @@ def test_an_unfinished_edit_stays_with_its_question_and_the_name_with_the_browse
     expect(field).to_have_value(typed)
     assert who not in {event.who for event in events_of(dataset)}
     address = page.url
-    page.locator("[data-testid=stDataFrame] canvas").first.click(position={"x": 200, "y": 34 * 3 + 17})
+    page.locator("[data-testid=stDataFrame]").first.click(position={"x": 200, "y": 34 * 3 + 17})
     expect(page.locator(QUESTION)).to_be_visible(timeout=PATIENCE)
     page.keyboard.press("k")
     page.keyboard.press("k")

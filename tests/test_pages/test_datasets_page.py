@@ -147,7 +147,7 @@ def test_accept_edit_gold_reject_and_undo(
     assert _states(app)["When does annual leave lapse?"] == "✎ edited"
     _press(app, "reject")
     _press(app, "reason_unclear")
-    assert headline(app) == "All 3 read, 2 kept"
+    assert headline(app) == "2 of 3 kept, 1 rejected"
     assert [(event.action, event.reason) for event in events_of(dataset)] == [
         ("gold", ""), ("accept", ""), ("edit", ""), ("reject", "unclear"),
     ]  # fmt: skip
@@ -168,6 +168,73 @@ def test_an_edit_that_changes_nothing_is_an_acceptance_and_an_empty_question_is_
     _type(app, "edit_question", "When does annual leave expire?")
     _press(app, "save")
     assert [event.action for event in events_of(dataset)] == ["accept"]
+
+
+def test_a_digit_alone_asks_for_x_and_nothing_is_accepted_while_reasons_are_open(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch, "Ann", item="q1")
+    _press(app, "reason_unreal")
+    assert any("Reject, unreal? X does" in str(text.value) for text in app.markdown)
+    assert _button(app, "accept").disabled
+    _press(app, "close_reasons")
+    assert not _button(app, "accept").disabled
+    assert not events_of(dataset)
+    _press(app, "reason_unreal")
+    _press(app, "reject")
+    assert [(event.action, event.reason) for event in events_of(dataset)] == [("reject", "unreal")]
+
+
+def test_an_unfinished_edit_stays_with_its_question_and_switches_the_keys_off(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch, "Ann", item="q1")
+    _press(app, "edit")
+    _type(app, "edit_question", "When does it lapse?")
+    assert not {"accept", "reject", "also_gold", "undo_decision", "reason_gold"} & _keys(app)
+    assert _button(app, "item_Next").disabled
+    app.session_state["selection"] = Selection(part="review", item="q2")
+    app.run()
+    assert {"accept", "reject"} <= _keys(app), "another question is decided on as usual"
+    app.session_state["selection"] = Selection(part="review", item="q1")
+    app.run()
+    assert [box.value for box in app.text_area] == ["When does it lapse?", "After one year."]
+    assert not any("edit_question" in str(block.proto.body) for block in app.get("html")), "no cursor in it"
+    _press(app, "cancel")
+    assert not app.text_area
+    assert not events_of(dataset)
+
+
+def test_a_reader_counts_own_decisions_whatever_the_case_of_the_name(
+    workspace: RunStore, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (each.item for each in read_draft(dataset).items[:2])
+    edit(dataset, replace(first, question="When does annual leave lapse?"), "Ann")
+    accept(dataset, second, "Ann")
+    app = _open(workspace, monkeypatch, "ann", item="q3")
+    assert headline(app) == "2 of 3 read, 1 to go"
+    _press(app, "accept")
+    assert {event.who for event in events_of(dataset)} == {"Ann"}
+    edited = next(each.item for each in read_draft(dataset).items if each.item.question_id == "q1")
+    accept(dataset, edited, "Bob")
+    app = _open(workspace, monkeypatch, "Bob")
+    text = html_text(app)
+    assert "1 accepted · 0 edited · 0 rejected" in text, "the edit was another's"
+    assert "kept 1.00" not in text, "one decision has no interval"
+
+
+def test_a_question_that_nothing_answers_shows_the_nearest_passages_and_chips_say_what_they_are(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = create_dataset(workspace.workspace, "unanswerable")
+    item = Item("u1", "Who approves comp time?", "", "unanswerable", answerable="no",
+        tags={"difficulty": "easy", "synthetic": "true"})  # fmt: skip
+    made.add_batch([item], Corpus("leave", (Document("leave", PAGE), Document("travel", OTHER))), {})
+    text = html_text(_open(workspace, monkeypatch, "Ann"))
+    assert "Nothing of this answers?" in text
+    assert "travel comp time" in text.lower()
+    assert "difficulty: easy" in text
+    assert "u1" in text
 
 
 def test_a_second_reader_sees_nothing_of_the_first(

@@ -35,7 +35,12 @@ STARTED = ReviewCounts(48, 10, 9, 1, 48, _rate(9, 1))
     [
         (STARTED, "cannot tell", "10 of 48 read, 38 to go"),
         (ReviewCounts(48, 0, 0, 0, 48), "cannot tell", "0 of 48 read, 48 to go"),
-        (ReviewCounts(48, 48, 44, 4, 48, _rate(44, 4)), "good", "All 48 read, 44 kept"),
+        (ReviewCounts(48, 48, 48, 0, 48, _rate(48, 0)), "good", "All 48 read, 48 kept"),
+        (
+            ReviewCounts(27, 27, 23, 1, 27, _rate(23, 1), 3),
+            "good",
+            "23 of 27 kept, 1 rejected, 3 disputed",
+        ),
         (ReviewCounts(48, 20, 11, 9, 48, _rate(11, 9)), "bad", "9 of 20 rejected: regenerate them"),
         (ReviewCounts(48, 9, 1, 8, 48, _rate(1, 8)), "cannot tell", "9 of 48 read, 39 to go"),
         (replace(STARTED, listed=0), "empty", "Nothing to read with this filter"),
