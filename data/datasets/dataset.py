@@ -230,7 +230,8 @@ class Dataset:
     def _question_set(self, items: Sequence[Item], corpus: Corpus, number: int) -> LoadedSet:
         questions = [replace(item, rejected_by="", reason="").to_question() for item in items]
         for question in questions:  # the same questions of another dataset or corpus are another set
-            question[DETAILS] |= {"of": self.name, "corpus_version": corpus.version}
+            details = {"of": self.name, "corpus_version": corpus.version}
+            question[DETAILS] = {**question.get(DETAILS, {}), **details}
         parsed = ParsedRun(
             name=f"{self.name} v{number}",
             records=list(enumerate(questions, start=1)),

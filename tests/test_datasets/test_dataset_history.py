@@ -173,6 +173,12 @@ def test_damage_is_said_and_nothing_else_is_lost(dataset: Dataset) -> None:
         find_dataset(dataset.workspace, "café questions")
 
 
+def test_a_question_with_nothing_but_its_words_is_frozen(dataset: Dataset) -> None:
+    version, _ = dataset.freeze([Item("bare", "When?")], 0, "ann")
+    (question,) = load_set(dataset.workspace, version.set_id).questions
+    assert question["dataset"]["corpus_version"] == CORPUS.version
+
+
 def test_a_deleted_dataset_leaves_its_versions(dataset: Dataset) -> None:
     version, _ = dataset.freeze([FIRST], 1, "ann")
     delete_dataset(dataset)
