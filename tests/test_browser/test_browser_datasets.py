@@ -22,6 +22,12 @@ def _name_the_reader(site: Site, who: str) -> None:
         site.settle()
 
 
+def _top(site: Site, name: str) -> float:
+    box = site.page.locator(name).first.bounding_box()
+    assert box is not None
+    return box["y"]
+
+
 def _decide(site: Site, *keys: str) -> None:
     """Press keys, the last of which decides; wait until the next question is open."""
     before = site.page.locator(QUESTION).inner_text()
@@ -50,8 +56,14 @@ def test_a_dataset_is_read_by_keys(site: Site) -> None:
     expect(statement).to_contain_text("3 of 48 read", timeout=PATIENCE)
     site.open("datasets?project=handbook&part=review&check_mark=elsewhere")
     _name_the_reader(site, who)
+    page.set_viewport_size({"width": 1024, "height": 900})
+    site.settle()
+    before = [_top(site, name) for name in (".st-key-undo_decision", QUESTION)]
     page.keyboard.press("g")
     expect(page.get_by_text("A keeps it so")).to_be_visible(timeout=PATIENCE)
+    site.settle()
+    assert [_top(site, name) for name in (".st-key-undo_decision", QUESTION)] == before, "nothing moves"
+    assert _top(site, "[class*=st-key-accept_]") == before[0], "the keys stand in one row"
     own = [event for event in events_of(dataset) if event.who == who]
     assert [event.action for event in own] == ["accept", "edit", "reject", "gold"]
     edited = read_draft(dataset).find(own[1].question_id)

@@ -71,9 +71,8 @@ def decision_bar(opened: Opened, rows: Sequence[Queued], at: int, offers: Offers
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="item_bar"):
         _step_buttons(rows, at, slot, edited)
         st.markdown(f"{at + 1:,} of {len(rows):,}", width="content")
-        if done := st.session_state.pop(DONE, ""):
-            st.markdown(f":gray[{done}]", width="content")
-        st.space("stretch")
+        with st.container(key="item_note", width="stretch"):  # cut at its end, so that nothing moves
+            st.markdown(f":gray[{st.session_state.pop(DONE, '') or ' '}]")
         if opened.version is not None:
             st.caption("A version never changes: decisions are about the draft.", width="content")
         elif not may_write():
@@ -86,6 +85,9 @@ def decision_bar(opened: Opened, rows: Sequence[Queued], at: int, offers: Offers
                 st.caption("Ctrl+Enter saves and accepts, Esc cancels. The other keys are off meanwhile.")
             else:
                 _keys(opened, rows, at, offers)
+            remember_user()
+            if box := wanted_box():
+                put_cursor(box)
 
 
 def _reader() -> None:
@@ -95,9 +97,6 @@ def _reader() -> None:
             name_box(220)
     else:
         name_box(130, placeholder="Your name", label_visibility="collapsed")
-    remember_user()
-    if box := wanted_box():
-        put_cursor(box)
 
 
 def _step_buttons(rows: Sequence[Queued], at: int, slot: str, edited: bool) -> None:
@@ -125,6 +124,7 @@ def _keys(opened: Opened, rows: Sequence[Queued], at: int, offers: Offers) -> No
     ):
         _reasons(opened, rows, at)
         if asked:
+            _reject_button(opened, rows[at].item, next_unread(rows, at))
             st.button("", key="close_reasons", icon=":material/close:", shortcut="Escape", type="tertiary",
                 help="Do not reject", on_click=_close_reasons)  # fmt: skip
     with st.container(
@@ -149,14 +149,19 @@ def _decision_buttons(opened: Opened, rows: Sequence[Queued], at: int, offers: O
         st.button("Not gold", key=f"not_gold_{place}", shortcut="N", disabled=asked or not others,
             help="The place in amber does not answer",
             on_click=_not_gold, args=(opened, item, others[:1]))  # fmt: skip
-    st.button("Reject", key=f"reject_{slot}", shortcut="X", help="Then 1 to 6 for the reason",
-        on_click=_press_reject, args=(opened, item, after))  # fmt: skip
+    if not asked:
+        _reject_button(opened, item, after)
     st.button("", key="undo_decision", icon=":material/undo:", shortcut="U", help="Undo your newest step",
         on_click=_undo, args=(opened,))  # fmt: skip
     for number, other in enumerate(others[1:], start=2):
         st.button(f"Gold {number}", key=f"gold_{number}_{slot_of(opened, item, other)}", type="tertiary",
             help="Place of that number", disabled=asked, on_click=_also_gold,
             args=(opened, item, [other]))  # fmt: skip
+
+
+def _reject_button(opened: Opened, item: Item, after: str) -> None:
+    st.button("Reject", key=f"reject_{slot_of(opened, item)}", shortcut="X",
+        help="Then 1 to 6 for the reason", on_click=_press_reject, args=(opened, item, after))  # fmt: skip
 
 
 def _reasons(opened: Opened, rows: Sequence[Queued], at: int) -> None:
@@ -286,7 +291,7 @@ def _press_reason(opened: Opened, item: Item, reason: str, after: str) -> None:
     else:
         keep(item=item.question_id)
         st.session_state[REASON] = (slot, reason)
-        st.session_state[DONE] = f"Reject, {REASONS[reason]}? X does, Esc does not"
+        st.session_state[DONE] = f"{REASONS[reason].capitalize()}? X rejects"
 
 
 def _reject(opened: Opened, item: Item, reason: str, after: str) -> None:
