@@ -1,5 +1,8 @@
 """Item analysis: the handbook's four versions, hand-worked correlations, and a second computation."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from handbook_items import handbook_items
@@ -7,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from ragtriage.dashboard.pages.datasets import analysis
 from ragtriage.data.api import diagnosis_of, open_store
+from ragtriage.data.datasets.item import Item
 from ragtriage.data.datasets.item_analysis import analyse_items
+from ragtriage.data.datasets.review import DraftItem
 from ragtriage.data.demo import load_project
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
+from ragtriage.data.strategy.plan import is_version
 from ragtriage.metrics.analysis.items import difficulty, groups_of, item_rest
 from ragtriage.metrics.schema.scores import FloatArray
 
@@ -55,3 +62,24 @@ def test_without_gaps_it_is_the_corrected_item_total_correlation(passes: FloatAr
             assert np.isnan(value)
         else:
             assert value == pytest.approx(np.corrcoef(own, rest)[0, 1])
+
+
+def test_the_page_reads_the_runs_that_advise_takes_for_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    configs: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "plain": ({}, {}),
+        "grid": ({"grid": "g"}, {}),
+        "attack": ({}, {"format": "attack"}),
+        "arm": ({"experiment": "e", "experiment_kind": "arms"}, {"format": "experiment"}),
+        "context": ({"experiment": "e"}, {"format": "experiment"}),
+    }
+    sampled: list[Any] = [
+        SimpleNamespace(run_id=name, config=config, origin=origin)
+        for name, (config, origin) in configs.items()
+    ]
+    looked_at: list[str] = []
+    view: Any = SimpleNamespace(sampled=sampled, usual_diagnosis=lambda run: looked_at.append(run.run_id))
+    none: Any = SimpleNamespace(runs=())
+    monkeypatch.setattr(analysis, "_analysis", lambda *_: none)
+    item = Item("q", "What?")
+    assert analysis.versions_of([DraftItem(item, item, "", ())], view) is None
+    assert looked_at == [run.run_id for run in sampled if is_version(run)] == ["plain", "arm"]
