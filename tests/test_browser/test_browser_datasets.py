@@ -58,12 +58,12 @@ def test_a_dataset_is_read_by_keys(site: Site) -> None:
     _name_the_reader(site, who)
     page.set_viewport_size({"width": 1024, "height": 900})
     site.settle()
-    before = [_top(site, name) for name in (".st-key-undo_decision", QUESTION)]
+    before = _top(site, ".st-key-undo_decision")
     page.keyboard.press("g")
     expect(page.get_by_text("A keeps it so")).to_be_visible(timeout=PATIENCE)
     site.settle()
-    assert [_top(site, name) for name in (".st-key-undo_decision", QUESTION)] == before, "nothing moves"
-    assert _top(site, "[class*=st-key-accept_]") == before[0], "the keys stand in one row"
+    assert _top(site, ".st-key-undo_decision") == before, "no key moves"
+    assert _top(site, "[class*=st-key-accept_]") == before, "the keys stand in one row"
     own = [event for event in events_of(dataset) if event.who == who]
     assert [event.action for event in own] == ["accept", "edit", "reject", "gold"]
     edited = read_draft(dataset).find(own[1].question_id)
@@ -135,7 +135,7 @@ def test_an_unfinished_edit_stays_with_its_question_and_the_name_with_the_browse
     expect(field).to_have_value(typed, timeout=PATIENCE)
     site.settle()
     expect(field).not_to_be_focused()
-    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Cancel").click()
     expect(page.locator(QUESTION)).to_be_visible(timeout=PATIENCE)
     page.goto(address)
     expect(page.get_by_role("button", name=who[:10])).to_be_visible(timeout=PATIENCE)
