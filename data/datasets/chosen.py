@@ -9,11 +9,12 @@ from ragtriage.data.datasets.corpus_change import CorpusChange, span_changes
 from ragtriage.data.datasets.dataset import Version
 from ragtriage.data.datasets.item import Item
 from ragtriage.data.datasets.review import Draft, DraftItem, follow_corpus
-from ragtriage.data.datasets.split import DEV, TAG, split_share, with_parts
+from ragtriage.data.datasets.split import DEV, TAG, TEST, split_share, with_parts
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.question_sets import QuestionSet
 from ragtriage.metrics.number_text import count
 
+ALL = "all"  # both parts of a dataset that is split
 REVIEWED = "reviewed"  # tag: whether people read and kept the item
 OUT = ("rejected", "disputed", "filtered")
 
@@ -127,9 +128,13 @@ def freeze(
 ) -> tuple[Version, QuestionSet, Chosen]:
     """Make the next version of what `choose` gives; the newest where it has the same questions.
 
+    Of a dataset that is split it is the test part, unless `part` says dev or all: so that no question that a
+    pipeline was tuned on counts in a test number.
+
     Raises:
         DataError: there is no item.
     """
-    chosen = choose(draft, unreviewed, part)
+    split = split_share(draft.dataset) is not None
+    chosen = choose(draft, unreviewed, "" if part == ALL else part or (TEST if split else ""))
     read = sum(item.tags[REVIEWED] == "true" for item in chosen.items)
     return *draft.dataset.freeze(chosen.items, read, who), chosen

@@ -8,7 +8,7 @@ import pytest
 from dataset_texts import LEAVE, corpus, question_set, windows
 
 from ragtriage.data.chunking.corpus import Corpus, Document
-from ragtriage.data.datasets.chosen import choose, freeze
+from ragtriage.data.datasets.chosen import ALL, choose, freeze
 from ragtriage.data.datasets.dataset import Dataset, create_dataset
 from ragtriage.data.datasets.from_questions import read_items
 from ragtriage.data.datasets.review import accept, follow_corpus, read_draft, reject
@@ -55,13 +55,13 @@ def test_only_what_people_kept_is_frozen_and_the_rest_is_counted(tmp_path: Path)
 def test_unread_items_are_frozen_on_demand_with_their_tags_and_without_proposals(tmp_path: Path) -> None:
     dataset = _dataset(tmp_path)
     set_split(dataset, 0.5)
-    version, facts, chosen = freeze(read_draft(dataset), "Ada", unreviewed=True)
+    version, facts, chosen = freeze(read_draft(dataset), "Ada", unreviewed=True, part=ALL)
     questions = load_set(dataset.workspace, version.set_id).questions
     assert (facts.n, version.n_read, chosen.without_gold) == (4, 0, 1)
     assert {question["tags"]["reviewed"] for question in questions} == {"false"}
     assert {question["tags"]["split"] for question in questions} == {"dev", "test"}
     assert not any("proposed" in question.get("dataset", {}) for question in questions)
-    again, *_ = freeze(read_draft(dataset), "Ada", unreviewed=True)
+    again, *_ = freeze(read_draft(dataset), "Ada", unreviewed=True, part=ALL)
     assert again.version == version.version
 
 
@@ -118,3 +118,15 @@ def test_items_on_another_version_of_the_corpus_are_refused(tmp_path: Path) -> N
     dataset = _dataset(tmp_path)
     with pytest.raises(DataError, match=r"check .* CORPUS --apply"):
         dataset.add_batch([], corpus(house="# House\n\nThe lift is new.\n"), {})
+
+
+def test_a_split_dataset_is_frozen_as_its_test_part(tmp_path: Path) -> None:
+    dataset = _dataset(tmp_path)
+    set_split(dataset, 0.5)
+    draft = read_draft(dataset)
+    _, test_part, chosen = freeze(draft, "ann", unreviewed=True)
+    assert chosen.dev == 0
+    assert {item.tags["split"] for item in chosen.items} == {"test"}
+    _, whole, both = freeze(draft, "ann", unreviewed=True, part=ALL)
+    assert test_part.n == len(chosen.items) < whole.n == len(draft.items)
+    assert both.dev == whole.n - test_part.n

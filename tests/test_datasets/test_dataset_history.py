@@ -285,9 +285,3 @@ def test_versions_frozen_at_once_are_one_version_or_two_numbers(dataset: Dataset
     assert numbers == list(range(1, len(numbers) + 1))
     assert {version.set_id for version in made} == {version.set_id for version in dataset.versions()}
     assert len({version.set_id for version in made}) == 3
-
-
-def test_an_item_without_a_word_on_its_making_is_frozen(dataset: Dataset) -> None:
-    bare = Item("c", "Is there a garden?", answerable="no")
-    version, facts = dataset.freeze([bare], 0, "ann")
-    assert (version.version, facts.n_unanswerable) == (1, 1)

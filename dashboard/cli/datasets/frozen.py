@@ -21,7 +21,9 @@ from ragtriage.metrics.number_text import count
 
 MOST_LISTED = 20  # questions that a command lists; --json has all
 NAME = click.argument("name", metavar="DATASET")
-PART = click.option("--part", type=click.Choice(["dev", "test"]), help="Only this part of the split.")
+PART = click.option(
+    "--part", type=click.Choice(["dev", "test", "all"]), help="Part of a split dataset; test by default."
+)
 
 
 def opened(workspace: str | None, name: str) -> Dataset:
@@ -48,6 +50,7 @@ def freeze(
         )
         return
     dev = f", {chosen.dev:,} of them dev" if chosen.dev else ""
+    dev = ", the test part" if not (dev or part) and split_share(dataset) is not None else dev
     lines = [
         f"{facts.name}: {count(facts.n, 'question')}{dev}, {version.n_read:,} read by people (question set "
         f"{version.set_id}, corpus {version.corpus_version}).",

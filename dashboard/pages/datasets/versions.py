@@ -193,20 +193,21 @@ def _split(opened: Opened) -> None:
     tokens, n = THEMES[current_theme()], max(len(items), 1)
     parts = [(tokens.sequential[3], dev / n), (tokens.sequential[6], 1 - dev / n)]
     note = (
-        f"dev {dev:,}, test {len(items) - dev:,}. A run on all of them counts both: filter by split = test, "
-        "or freeze with --part test."
+        f"dev {dev:,}, test {len(items) - dev:,}. A version is the test part, so that no dev question counts "
+        "in its runs; `ragtriage dataset freeze --part dev` makes one to tune on."
     )
     st.html(share_bar("Split, fixed by a hash of the id", parts, [note]))
 
 
 def _freeze(opened: Opened) -> None:
-    draft = opened.draft
-    unread = sum(each.state in UNREAD for each in draft.offered)
+    draft, share = opened.draft, split_share(opened.dataset)
+    tested = [each for each in draft.offered if share is None or part_of(each.item, share) != DEV]
+    unread = sum(each.state in UNREAD for each in tested)
     st.markdown("##### Freeze a version")
     every = False
     if unread:
         every = st.checkbox(f"With the {count(unread, 'question')} that nobody has read", key="freeze_unread")
-    n = len(draft.golden) + (unread if every else 0)
+    n = sum(each.golden for each in tested) + (unread if every else 0)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if not current_user():
             name_box(130, placeholder="Your name", label_visibility="collapsed")
