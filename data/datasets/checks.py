@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.item import GoldSpan, Item
 from ragtriage.data.datasets.windows import DEPTH, CorpusWindows, Passage
 from ragtriage.data.text.answer_values import ComparedText, is_number
@@ -30,7 +31,9 @@ LEAST_WORDS, MOST_WORDS = 4, 40
 LEAST_KEYWORDS = 2  # words of a question typed as a search
 MOST_COPIED = 7  # words in a row that a question may share with its gold; sets by people have at most 12
 TWIN, TWIN_WITH_ANSWER = 0.8, 0.6  # Jaccard of stems; the second where the answers are the same too
+AROUND = 300  # characters around a window in which a sentence of it may begin or end
 ELSEWHERE = 0.6  # share of the answer's, and of the question's, content words in one window without gold
+_LINE_GOES_ON = re.compile(r"(?<!\n)\n(?=[a-z])")
 _QUESTION_MARKS = re.compile("[?？؟]+")
 # words that point at a page which the asker of a question does not see
 _POINTS = re.compile(
@@ -256,7 +259,7 @@ def _elsewhere(checks: FreeChecks, item: Item) -> CheckResult:
     if not windows:
         return CheckResult("elsewhere", "passed", "nowhere", "by words: a hint")
     best = max(windows, key=lambda at: (held[at], asked[at]))
-    place = _best_sentence(checks.windows.windows[best], answer)
+    place = _best_sentence(checks.windows.corpus, checks.windows.windows[best], answer)
     detail = f"{place.doc_id}, character {place.start:,}: {percent(float(held[best]))} of the answer's words"
     return CheckResult("elsewhere", "marked", count(len(windows), "place"), detail, place)
 
@@ -268,11 +271,15 @@ def _has_gold(window: Passage, item: Item) -> bool:
     )
 
 
-def _best_sentence(window: Passage, words: frozenset[str]) -> GoldSpan:
-    """Return the sentence of a window with most of some words; the window where it has no sentence."""
-    sentences = split_sentences(window.text) or [(0, len(window.text))]
-    start, end = max(sentences, key=lambda at: len(words & _content(window.text[at[0] : at[1]])))
-    return GoldSpan(window.doc_id, window.start + start, window.start + end, window.text[start:end])
+def _best_sentence(corpus: Corpus, window: Passage, words: frozenset[str]) -> GoldSpan:
+    """Return the sentence with most of some words, of those that a window holds any of."""
+    text, first = corpus.by_name[window.doc_id].text, max(0, window.start - AROUND)
+    # a line that goes on in small letters is no end of a sentence
+    around = _LINE_GOES_ON.sub(" ", text[first : window.end + AROUND])
+    inside = window.start - first, window.end - first
+    sentences = [at for at in split_sentences(around) if at[0] < inside[1] and at[1] > inside[0]] or [inside]
+    start, end = max(sentences, key=lambda at: len(words & _content(around[at[0] : at[1]])))
+    return GoldSpan(window.doc_id, first + start, first + end, text[first + start : first + end])
 
 
 # in order of cost

@@ -129,3 +129,16 @@ def test_a_copy_by_rules_is_no_twin_of_what_it_was_made_of() -> None:
     for item in (ITEM, copy, other):
         checks = FreeChecks(CorpusWindows(CORPUS), [ITEM, copy, other])
         assert {each.key: each for each in checks.of(item)}["twin"].state == "passed"
+
+
+def test_the_other_place_is_a_whole_sentence_over_line_breaks_and_window_borders() -> None:
+    filler = " ".join(f"word{number}" for number in range(113))
+    other = "On the day of travel you get 75 percent of\nthe meals allowance of the city that you fly to."
+    text = f"You get 75 percent of the meals allowance. {filler}. {other} More."
+    corpus = Corpus("pay", (Document("travel", text),))
+    gold = GoldSpan("travel", 0, 42, text[:42])
+    item = Item("q", "How much of the meals allowance do I get on the day of travel?", "75 percent of it.")
+    checks = FreeChecks(CorpusWindows(corpus), [item])
+    place = {each.key: each for each in checks.of(replace(item, spans=(gold,)))}["elsewhere"].place
+    assert place is not None
+    assert place.quote == other == text[place.start : place.end]
