@@ -130,7 +130,11 @@ def test_an_unfinished_edit_stays_with_its_question_and_the_name_with_the_browse
     address = page.url
     page.locator("[data-testid=stDataFrame]").first.click(position={"x": 200, "y": 34 * 3 + 17})
     expect(page.locator(QUESTION)).to_be_visible(timeout=PATIENCE)
+    site.settle()
+    third = page.locator(QUESTION).inner_text()
     page.keyboard.press("k")
+    expect(page.locator(QUESTION)).not_to_have_text(third, timeout=PATIENCE)
+    site.settle()
     page.keyboard.press("k")
     expect(field).to_have_value(typed, timeout=PATIENCE)
     site.settle()
