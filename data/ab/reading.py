@@ -15,6 +15,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import plain_name
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.values import nanoseconds
+from ragtriage.metrics.number_text import percent
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 ARM_NAMES = (
@@ -286,4 +287,6 @@ def _times(
     if wanted is None:
         return "", None
     accepted = "ISO text such as 2026-05-01T09:00, or seconds since 1970"
-    raise DataError(f"{label}: {known:.0%} of column {column[:40]!r} read as times; accepted: {accepted}")
+    raise DataError(
+        f"{label}: {percent(float(known))} of column {column[:40]!r} read as times; accepted: {accepted}"
+    )
