@@ -15,7 +15,6 @@ from ragtriage.data.ab.ab_test import ArmResult, LiveTest, MetricResult
 from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Count, PValue, ResultTable, Row
 
-ROLES = {"decides": "decides", "wanted": "wanted", "guardrail": "guardrail", "watched": "watched"}
 KINDS = {"satisfied": "share of 4 and 5", "answered": "share of rows"}
 NAME = 30
 
@@ -57,7 +56,7 @@ def _row(metric: MetricResult, test: LiveTest) -> Row:
     known = result is not None
     return {
         "Metric": title,
-        "Role": ROLES[metric.role],
+        "Role": metric.role,
         "Base": value_text(metric, result.base) if result else None,
         "Arm": value_text(metric, result.arm) if result else None,
         "Difference": change_text(metric, result.difference) if result else None,

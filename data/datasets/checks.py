@@ -255,20 +255,15 @@ def _elsewhere(checks: FreeChecks, item: Item) -> CheckResult:
         return CheckResult("elsewhere", "not checked", "", "no answer to look for")
     held, asked = checks.shares(answer), checks.shares(question)
     candidates = np.flatnonzero((held >= ELSEWHERE) & (asked >= ELSEWHERE))
-    windows = [int(at) for at in candidates if not _has_gold(checks.windows.windows[int(at)], item)]
+    windows = [
+        int(at) for at in candidates if not any(map(checks.windows.windows[int(at)].overlaps, item.spans))
+    ]
     if not windows:
         return CheckResult("elsewhere", "passed", "nowhere", "by words: a hint")
     best = max(windows, key=lambda at: (held[at], asked[at]))
     place = _best_sentence(checks.windows.corpus, checks.windows.windows[best], answer)
     detail = f"{place.doc_id}, character {place.start:,}: {percent(float(held[best]))} of the answer's words"
     return CheckResult("elsewhere", "marked", count(len(windows), "place"), detail, place)
-
-
-def _has_gold(window: Passage, item: Item) -> bool:
-    return any(
-        window.doc_id == span.doc_id and window.start < span.end and span.start < window.end
-        for span in item.spans
-    )
 
 
 def _best_sentence(corpus: Corpus, window: Passage, words: frozenset[str]) -> GoldSpan:

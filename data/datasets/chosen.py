@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.corpus_change import CorpusChange, span_changes
 from ragtriage.data.datasets.dataset import Version
-from ragtriage.data.datasets.item import Item
-from ragtriage.data.datasets.review import Draft, DraftItem, follow_corpus
+from ragtriage.data.datasets.item import Item, stands
+from ragtriage.data.datasets.review import OUT, Draft, DraftItem, follow_corpus
 from ragtriage.data.datasets.split import DEV, TAG, TEST, split_share, with_parts
 from ragtriage.data.errors import DataError
 from ragtriage.data.store.question_sets import QuestionSet
@@ -16,7 +16,6 @@ from ragtriage.metrics.number_text import count
 
 ALL = "all"  # both parts of a dataset that is split
 REVIEWED = "reviewed"  # tag: whether people read and kept the item
-OUT = ("rejected", "disputed", "filtered")
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,7 @@ def choose(draft: Draft, unreviewed: bool = False, part: str = "") -> Chosen:
             counts["rejected"] += 1
         elif not (unreviewed or each.golden):
             counts["unread"] += 1
-        elif any(
-            span.quote and corpus.by_name[span.doc_id].text[span.start : span.end] != span.quote
-            if span.doc_id in corpus.by_name
-            else True
-            for span in each.item.spans
-        ):
+        elif not all(stands(span, corpus) for span in each.item.spans):
             counts["gone"] += 1
         else:
             standing.append(each)

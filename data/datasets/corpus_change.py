@@ -10,6 +10,7 @@ from typing import Literal
 
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.item import GoldSpan, Item
+from ragtriage.data.text.quotes import occurrences
 from ragtriage.data.text.tokens import FoldedText, folded
 
 Fate = Literal["same", "moved", "changed", "gone"]
@@ -136,11 +137,7 @@ def _exact(span: GoldSpan, new: Corpus, expected: int) -> GoldSpan | None:
         *([own] if own is not None else []),
         *(each for each in new.documents if each is not own),
     ]:
-        places, at = [], document.text.find(span.quote)
-        while at >= 0:
-            places.append(at)
-            at = document.text.find(span.quote, at + 1)
-        if places:
+        if places := occurrences(document.text, span.quote):
             start = min(places, key=lambda place: abs(place - expected))
             return replace(span, doc_id=document.doc_id, start=start, end=start + len(span.quote))
     return None

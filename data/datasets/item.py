@@ -46,18 +46,24 @@ DETAILS = "dataset"  # the field of a question in which an item's further facts 
 
 
 @dataclass(frozen=True)
-class GoldSpan:
-    """A passage of the corpus that answers, or a part of what does."""
+class Stretch:
+    """A stretch of a document."""
 
     doc_id: str
     start: int  # in characters of the document as stored
     end: int  # one past the last character
+
+    def overlaps(self, other: Stretch) -> bool:
+        """Return whether two stretches share a character."""
+        return self.doc_id == other.doc_id and self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True)
+class GoldSpan(Stretch):
+    """A passage of the corpus that answers, or a part of what does."""
+
     quote: str = ""  # the text there, as it was when the span was set; "" where no corpus was at hand
     hop: str = ""  # spans of one hop are alternatives, and every hop is needed; "" for a span needed itself
-
-    def overlaps(self, other: GoldSpan) -> bool:
-        """Return whether two spans share a character."""
-        return self.doc_id == other.doc_id and self.start < other.end and other.start < self.end
 
     def to_dict(self) -> dict[str, Any]:
         """Return the span as `relevant_spans` has it."""
@@ -221,6 +227,13 @@ def _quoted(spans: Iterable[GoldSpan], corpus: Corpus) -> tuple[GoldSpan, ...]:
         doc_id = document.doc_id if document is not None else span.doc_id
         result.append(replace(span, doc_id=doc_id, quote=text))
     return tuple(result)
+
+
+def stands(span: GoldSpan, corpus: Corpus) -> bool:
+    """Return whether the text of a span is where it says, or any text where it has none of its own."""
+    document = corpus.by_name.get(span.doc_id)
+    text = "" if document is None else document.text[span.start : span.end]
+    return text == span.quote if span.quote else bool(text.strip())
 
 
 def _span(span: Mapping[str, Any], quote: object) -> GoldSpan:

@@ -28,14 +28,21 @@ class ReaderAgreement:
     kappa: Agreement  # Cohen's, with a bootstrap interval
 
     @property
+    def kappa_number(self) -> str:
+        """Cohen's kappa with its interval, where it has one; "" where it is not defined."""
+        if not isfinite(self.kappa.value):
+            return ""
+        ends = f" {interval_text(self.kappa.low, self.kappa.high)}" if isfinite(self.kappa.low) else ""
+        return f"{number(self.kappa.value)}{ends}"
+
+    @property
     def kappa_text(self) -> str:
         """Cohen's kappa with its interval, or why there is none."""
         if not self.n:
             return "kappa not defined: no item was read by both"
-        if not isfinite(self.kappa.value):
+        if not self.kappa_number:
             return f"kappa not defined: both {'kept' if self.n_kept else 'rejected'} all"
-        ends = f" {interval_text(self.kappa.low, self.kappa.high)}" if isfinite(self.kappa.low) else ""
-        return f"kappa {number(self.kappa.value)}{ends}"
+        return f"kappa {self.kappa_number}"
 
     def sentence(self, shown: Callable[[str], str]) -> str:
         """Return it in a sentence, the names as `shown` escapes them."""
@@ -86,13 +93,11 @@ def draft_at(draft: Draft, at: str) -> Draft:
     for event in events_of(draft.dataset):
         if event.at <= at and (event.undone_at is None or event.undone_at > at):
             by_item[event.question_id].append(event)
-    items = []
-    for each in draft.items:
-        if each.batch_id in early:
-            events = by_item[each.item.question_id]
-            changed = [event.item for event in events if event.item is not None]
-            now = changed[-1] if changed else each.made
-            items.append(DraftItem(now, each.made, each.batch_id, tuple(events)))
+    items = (
+        DraftItem.of(each.made, each.batch_id, by_item[each.item.question_id])
+        for each in draft.items
+        if each.batch_id in early
+    )
     return Draft(draft.dataset, tuple(items))
 
 

@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.corpus_change import CorpusChange, moved_items, span_changes
@@ -32,6 +32,7 @@ REASONS = {
     "unclear": "unclear",
 }
 DECIDING = ("accept", "reject", "edit")
+OUT = ("rejected", "disputed", "filtered")  # states of items that go into no version
 GONE = "gone"  # reason of a move to a corpus that no longer has the gold: what was decided before is stale
 _INSERT = (
     "INSERT INTO dataset_events (dataset_id, question_id, who, action, reason, item, content_hash, at)"
@@ -84,6 +85,12 @@ class DraftItem:
     batch_id: str
     events: tuple[Event, ...]  # that stand, oldest first
 
+    @classmethod
+    def of(cls, made: Item, batch_id: str, events: Sequence[Event]) -> Self:
+        """Return an item as the newest change of these events left it."""
+        changed = [event.item for event in events if event.item is not None]
+        return cls(changed[-1] if changed else made, made, batch_id, tuple(events))
+
     @property
     def decisions(self) -> dict[str, Event]:
         """The newest decision of each reader that is about the item as it is now, by reader."""
@@ -134,8 +141,8 @@ class Draft:
 
     @property
     def standing(self) -> list[DraftItem]:
-        """The items that may go into a version: offered, and rejected or disputed by no reader."""
-        return [each for each in self.offered if each.state not in ("rejected", "disputed")]
+        """The items that may go into a version: those to be read, and those that readers keep."""
+        return [each for each in self.items if each.state not in OUT]
 
     @property
     def golden(self) -> list[Item]:
@@ -181,12 +188,11 @@ def read_draft(dataset: Dataset, batches: Sequence[Batch] | None = None) -> Draf
     for event in events_of(dataset):
         if event.undone_at is None:
             by_item[event.question_id].append(event)
-    items = []
-    for batch in dataset.batches() if batches is None else batches:
-        for made in batch.items:
-            events = by_item.get(made.question_id, [])
-            changed = [event.item for event in events if event.item is not None]
-            items.append(DraftItem(changed[-1] if changed else made, made, batch.batch_id, tuple(events)))
+    items = (
+        DraftItem.of(made, batch.batch_id, by_item.get(made.question_id, []))
+        for batch in (dataset.batches() if batches is None else batches)
+        for made in batch.items
+    )
     return Draft(dataset, tuple(items))
 
 

@@ -58,9 +58,12 @@ def set_split(dataset: Dataset, share: float) -> None:
 
 def part_of(item: Item, share: float) -> str:
     """Return "dev" or "test" for an item."""
-    root = str(item.origin.get("from") or item.question_id)
-    number = int(hashlib.sha256(root.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16)
-    return DEV if number / 2**32 < share else TEST
+    return DEV if drawn(str(item.origin.get("from") or item.question_id)) < share else TEST
+
+
+def drawn(name: str) -> float:
+    """Return a number in [0, 1) that follows from a name alone and is as good as drawn."""
+    return int(hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) / 2**32
 
 
 def with_parts(items: Iterable[Item], share: float | None) -> list[Item]:

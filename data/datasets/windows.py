@@ -11,9 +11,9 @@ from itertools import takewhile
 from ragtriage.data.chunking.chunkers import Chunk, Chunking, TokenizedText, chunks_of, count_tokens
 from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.chunking.retrievers import Bm25Index
-from ragtriage.data.datasets.item import GoldSpan
-from ragtriage.data.text.quotes import QuotedText
-from ragtriage.data.text.tokens import search_tokens, word_spans
+from ragtriage.data.datasets.item import GoldSpan, Stretch
+from ragtriage.data.text.quotes import QuotedText, occurrences
+from ragtriage.data.text.tokens import word_spans
 
 PASSAGE_TOKENS = 400  # of a passage to write from
 SAMPLED = 4_000  # characters of a document by which the length of its tokens is told
@@ -22,12 +22,9 @@ DEPTH = 50  # windows in which gold must be found
 
 
 @dataclass(frozen=True)
-class Passage:
-    """A stretch of a document."""
+class Passage(Stretch):
+    """A stretch of a document with its text."""
 
-    doc_id: str
-    start: int  # in characters of the document
-    end: int
     text: str
     headings: tuple[str, ...] = ()  # above its start, the outermost first
 
@@ -93,11 +90,6 @@ class CorpusWindows:
         return self._word_spans[document.doc_id]
 
     @cached_property
-    def tokens(self) -> list[frozenset[str]]:
-        """The search tokens of each window."""
-        return [frozenset(search_tokens(window.text)) for window in self.windows]
-
-    @cached_property
     def index(self) -> Bm25Index:
         """The windows ready to be searched by words."""
         return Bm25Index([window.text for window in self.windows])
@@ -110,7 +102,7 @@ class CorpusWindows:
     def rank(self, query: str, spans: Sequence[GoldSpan], depth: int = DEPTH) -> int | None:
         """Return the 1-based rank of the first window with any of the spans; None beyond the depth."""
         for rank, window in enumerate(self.search(query, depth), start=1):
-            if any(_overlaps(window, span) for span in spans):
+            if any(map(window.overlaps, spans)):
                 return rank
         return None
 
@@ -127,7 +119,7 @@ class CorpusWindows:
         exact = [
             GoldSpan(document.doc_id, at, at + len(quote), quote)
             for document in documents
-            for at in _occurrences(document.text, quote)
+            for at in occurrences(document.text, quote)
         ]
         if exact:
             return exact
@@ -153,15 +145,3 @@ def _merged(chunks: Sequence[Chunk], size: int) -> Iterator[Chunk]:
         joined = chunk
     if joined is not None:
         yield joined
-
-
-def _overlaps(window: Passage, span: GoldSpan) -> bool:
-    return window.doc_id == span.doc_id and window.start < span.end and span.start < window.end
-
-
-def _occurrences(text: str, quote: str) -> list[int]:
-    places, at = [], text.find(quote)
-    while at >= 0:
-        places.append(at)
-        at = text.find(quote, at + 1)
-    return places

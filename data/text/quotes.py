@@ -31,6 +31,15 @@ def _folded(text: str) -> Iterator[tuple[str, int, int]]:
             )
 
 
+def occurrences(text: str, quote: str) -> list[int]:
+    """Return where a quote starts in a text as it stands, in order; occurrences may overlap."""
+    places, at = [], text.find(quote)
+    while at >= 0:
+        places.append(at)
+        at = text.find(quote, at + 1)
+    return places
+
+
 class QuotedText:
     """A text in which quotes are found by compatible forms, with typographic marks and whitespace alike."""
 
@@ -56,8 +65,8 @@ class QuotedText:
         wanted = "".join(part for part, _, _ in _folded(quote))
         wanted = " ".join(wanted.split())
         text, starts, ends = self._parts
-        places, at = [], text.find(wanted) if wanted else -1
-        while at >= 0:
+        places = []
+        for at in occurrences(text, wanted) if wanted else ():
             last = at + len(wanted) - 1
             whole = (at == 0 or starts[at - 1] != starts[at]) and (
                 last + 1 == len(text)
@@ -65,5 +74,4 @@ class QuotedText:
             )
             if whole:
                 places.append((starts[at], ends[last]))
-            at = text.find(wanted, at + 1)
         return places

@@ -6,7 +6,7 @@ Each button is of one question: a key that is pressed while the page still chang
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -28,6 +28,7 @@ from ragtriage.dashboard.shell.user import (
 )
 from ragtriage.dashboard.shell.widgets import put_cursor
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.data.datasets.dataset import Dataset
 from ragtriage.data.datasets.item import GoldSpan, Item
 from ragtriage.data.datasets.review import (
     REASONS,
@@ -328,23 +329,27 @@ def _save(opened: Opened, item: Item, after: str) -> None:
 
 
 def _also_gold(opened: Opened, item: Item, others: Sequence[GoldSpan]) -> None:
-    def change() -> None:
-        who = reader_of(opened)
-        for other in others:
-            add_gold(opened.dataset, _now(opened, item, who).item, other, who)
-            keep(item=item.question_id)
-            st.session_state[DONE] = "place added; A keeps it so"
-
-    if not _is_busy(slot_of(opened, item)) and not name_is_missing("changed"):
-        attempt(change)
+    _judge_places(opened, item, others, add_gold, "place added; A keeps it so")
 
 
 def _not_gold(opened: Opened, item: Item, others: Sequence[GoldSpan]) -> None:
+    _judge_places(opened, item, others, add_distractor)
+
+
+def _judge_places(
+    opened: Opened,
+    item: Item,
+    others: Sequence[GoldSpan],
+    record: Callable[[Dataset, Item, GoldSpan, str], Item],
+    done: str = "",
+) -> None:
     def change() -> None:
         who = reader_of(opened)
         for other in others:
-            add_distractor(opened.dataset, _now(opened, item, who).item, other, who)
+            record(opened.dataset, _now(opened, item, who).item, other, who)
             keep(item=item.question_id)
+            if done:
+                st.session_state[DONE] = done
 
     if not _is_busy(slot_of(opened, item)) and not name_is_missing("changed"):
         attempt(change)

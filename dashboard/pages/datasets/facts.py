@@ -11,10 +11,9 @@ from ragtriage.dashboard.headlines.datasets import DatasetFacts
 from ragtriage.dashboard.pages.datasets.analysis import Versions
 from ragtriage.dashboard.pages.datasets.opened import Opened
 from ragtriage.dashboard.shell.kept_results import kept
-from ragtriage.data.chunking.corpus import Corpus
 from ragtriage.data.datasets.checks import CheckedItem
 from ragtriage.data.datasets.coverage import MixShare, PageCoverage, mix_of, page_coverage
-from ragtriage.data.datasets.item import Item
+from ragtriage.data.datasets.item import stands
 from ragtriage.data.datasets.resolution import resolution_of
 from ragtriage.data.datasets.review import DraftItem
 from ragtriage.data.datasets.split import DEV, part_of
@@ -61,7 +60,7 @@ def overview_of(opened: Opened, versions: Versions | None, share: float | None) 
         used=len(items),
         with_gold=sum(bool(item.spans) or item.answerable == "no" for item in items),
         spans=sum(len(item.spans) for item in items),
-        gone=sum(not _stands(item, at, corpus) for item in items for at in range(len(item.spans))),
+        gone=sum(not stands(span, corpus) for item in items for span in item.spans),
         dev_in_runs=_dev_in_newest(opened, versions, share),
         pages=len(pages),
         covered=sum(bool(page.questions) for page in pages),
@@ -74,15 +73,6 @@ def overview_of(opened: Opened, versions: Versions | None, share: float | None) 
         bool(each.marks) and not entry.decisions for each, entry in zip(checked, opened.in_use, strict=True)
     )
     return Overview(facts, entries, checked, pages, mix, marks, not_checked, marked_unread)
-
-
-def _stands(item: Item, at: int, corpus: Corpus) -> bool:
-    span = item.spans[at]
-    document = corpus.by_name.get(span.doc_id)
-    if document is None:
-        return False
-    text = document.text[span.start : span.end]
-    return text == span.quote if span.quote else bool(text.strip())
 
 
 def _dev_in_newest(opened: Opened, versions: Versions | None, share: float | None) -> int:

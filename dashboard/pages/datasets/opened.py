@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from ragtriage.dashboard.shell.session import current_selection, keep, open_stor
 from ragtriage.dashboard.shell.user import attempt, may_write
 from ragtriage.dashboard.shell.widgets import show_in
 from ragtriage.data.datasets.checks import CheckedItem, FreeChecks
-from ragtriage.data.datasets.chosen import OUT, REVIEWED
+from ragtriage.data.datasets.chosen import REVIEWED
 from ragtriage.data.datasets.dataset import Batch, Dataset, Version
 from ragtriage.data.datasets.item import Item
 from ragtriage.data.datasets.review import Draft, DraftItem, Event, draft_state, read_draft
@@ -59,12 +59,12 @@ class Opened:
     @cached_property
     def offered(self) -> list[DraftItem]:
         """The items that passed the filters, and those that a reader kept in spite of one."""
-        return [each for each in self.items if not each.item.rejected_by or each.golden]
+        return Draft(self.dataset, self.items).offered
 
     @cached_property
     def in_use(self) -> list[DraftItem]:
         """The items that count in what is said of the questions."""
-        return in_use(self.items)
+        return Draft(self.dataset, self.items).standing
 
     @property
     def asked_mix(self) -> Mapping[str, float]:
@@ -90,11 +90,6 @@ class Opened:
     def checked(self) -> Mapping[str, CheckedItem]:
         """Question id -> item with its checks, in the order of the items; the first time takes a while."""
         return checked_items(self)
-
-
-def in_use(items: Iterable[DraftItem]) -> list[DraftItem]:
-    """Return the items that may go into a version: those to be read, and those that readers keep."""
-    return [each for each in items if each.state not in OUT]
 
 
 def open_dataset(dataset: Dataset) -> Opened:

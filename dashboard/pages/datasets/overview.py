@@ -38,6 +38,7 @@ from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.datasets.checks import CHECKS
 from ragtriage.data.datasets.coverage import MixShare, PageCoverage
+from ragtriage.data.datasets.making.requests import ALONE_AT_ONCE
 from ragtriage.data.datasets.readers import share_kept
 from ragtriage.data.datasets.split import split_share
 from ragtriage.metrics.analysis.items import FEWEST_VERSIONS, Group
@@ -47,7 +48,6 @@ from ragtriage.metrics.statistics.intervals import interval
 LEFT, RIGHT = 61, 39  # widths in percent
 SECONDS_A_QUESTION = 30  # of a reader
 CALLS_A_QUESTION = 2.2  # to make one with every check
-BATCH_ALONE = 10  # questions a request that reads them without their passage
 WANTED = 0.10  # the change of the pass rate that a set should show
 TITLES = {
     "single": "Single fact",
@@ -56,7 +56,7 @@ TITLES = {
     "adversarial": "Adversarial",
 }
 NOTES = {  # beside the titles of checks
-    "copied": "at most 7 words in a row",
+    "copied": CHECKS["copied"].limit,
     "twin": "nearest below 0.8",
     "elsewhere": "by words: a hint",
 }
@@ -234,7 +234,7 @@ def _mark_rows(found: Overview, versions: Versions | None) -> Any:
     judged = sum(bool(each.item.judged) for each in found.checked)
     if judged < found.facts.used:
         left = found.facts.used - judged
-        calls = count(left + ceil(left / BATCH_ALONE), "call")
+        calls = count(left + ceil(left / ALONE_AT_ONCE), "call")
         strip = Strip(None, label="not run")
         why = "Checks by a model have not run on these; they need a key."
         rows.append(GateRow("not measured", "Read blind, realism", calls, NOT_MEASURED, strip, why))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from ragtriage.dashboard.wording.escaping import markdown_text, shorten
 from ragtriage.data.datasets.checks import CHECKS, CheckResult
 from ragtriage.data.datasets.item import Item
 from ragtriage.data.datasets.review import DraftItem, State
+from ragtriage.data.datasets.split import drawn
 from ragtriage.metrics.number_text import count
 
 SHOWN_REJECTS = 0.2  # share of what filters rejected that is read too, so that their loss is seen
@@ -107,8 +107,7 @@ def reader_of(opened: Opened) -> str:
 
 def is_read_too(item: Item) -> bool:
     """Return whether an item is in the queue: it passed the filters, or is of the fifth that is read too."""
-    drawn = int(hashlib.sha256(item.question_id.encode()).hexdigest()[:8], 16) / 2**32
-    return not item.rejected_by or drawn < SHOWN_REJECTS
+    return not item.rejected_by or drawn(item.question_id) < SHOWN_REJECTS
 
 
 def in_queue(queue: Sequence[Queued]) -> list[Queued]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 
 import streamlit as st
 
@@ -89,11 +88,8 @@ def _readers(opened: Opened) -> list[str]:
     agreement = _agreement(opened)
     if agreement is None:
         return [count(len(readers), "reader")] if readers else []
-    kappa, words = agreement.kappa, f"{count(len(readers), 'reader')}, {agreement.n:,} read twice"
-    if not isfinite(kappa.value):
-        return [f"{words}, {agreement.same:,} alike"]
-    ends = f" {interval_text(kappa.low, kappa.high)}" if isfinite(kappa.low) else ""
-    return [f"{words}, κ {number(kappa.value)}{ends}"]
+    kappa = f"κ {agreement.kappa_number}" if agreement.kappa_number else f"{agreement.same:,} alike"
+    return [f"{count(len(readers), 'reader')}, {agreement.n:,} read twice, {kappa}"]
 
 
 @kept

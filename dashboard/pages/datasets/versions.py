@@ -6,7 +6,7 @@ import streamlit as st
 
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.datasets import VersionFacts, difference_text, versions_headline
-from ragtriage.dashboard.pages.datasets.opened import Opened, frozen_items, in_use
+from ragtriage.dashboard.pages.datasets.opened import Opened, frozen_items
 from ragtriage.dashboard.present.page_html.dataset_item import SpanFate, fate_cards, share_bar
 from ragtriage.dashboard.shell.components import current_theme, facts, open_page, show_table
 from ragtriage.dashboard.shell.kept_results import kept
@@ -113,7 +113,7 @@ def _changes_to(opened: Opened, corpus: Corpus, version: str) -> CorpusChange:
     key = (opened.cache_key, version)
     stored = st.session_state.get("new_corpus_change")
     if stored is None or stored[0] != key:
-        items = [each.item for each in in_use(opened.draft.items)]
+        items = [each.item for each in opened.draft.standing]
         stored = (key, span_changes(items, opened.dataset.corpus(), corpus))
         st.session_state["new_corpus_change"] = stored
     change: CorpusChange = stored[1]
@@ -156,7 +156,7 @@ def _to_read(opened: Opened, change: CorpusChange) -> None:
 
 def _table(opened: Opened, versions: list[Version]) -> None:
     runs = open_store().runs()
-    used = in_use(opened.draft.items)
+    used = opened.draft.standing
     kept_ones = sum(each.golden for each in used)
     rows = [
         {
@@ -179,7 +179,7 @@ def _table(opened: Opened, versions: list[Version]) -> None:
 
 def _split(opened: Opened) -> None:
     share = split_share(opened.dataset)
-    items = [each.item for each in in_use(opened.draft.items)]
+    items = [each.item for each in opened.draft.standing]
     if share is None:
         st.markdown("##### No split into dev and test")
         st.caption("Questions that prompts are tuned on should not be those that a gate judges.")

@@ -216,11 +216,12 @@ class WritingPlan:
         if at not in self._similar:
             passage, found = self._passages[at], list[Passage]()
             for window in self.windows.search(passage.text):
-                apart = window.doc_id != passage.doc_id or not (
-                    window.start < passage.end and passage.start < window.end
-                )
                 words = frozenset(content_tokens(window.text.lower()))
-                if apart and words and len(words & self._words[at]) / len(words) < SAME:
+                if (
+                    words
+                    and not window.overlaps(passage)
+                    and len(words & self._words[at]) / len(words) < SAME
+                ):
                     found.append(window)
                 if len(found) == N_SIMILAR:
                     break

@@ -1,6 +1,6 @@
 """The three requests of making questions: written, looked at alone, read blind beside other passages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -140,14 +140,30 @@ def write_request(
         blocks.append(("outline", "", "\n".join(outline[:MOST_HEADINGS])))
     blocks += [("example", "", text) for text in examples[:MOST_EXAMPLES]]
     sent = Sent(ranks=tuple(range(1, len(writing.passages) + 1)))
+    return _request(
+        prompt,
+        tagged_message(blocks, lines),
+        WriteReply,
+        partial(check_written, sent),
+        WRITE_TOKENS * writing.wanted,
+    )
+
+
+def _request(
+    prompt: Prompt,
+    user: str,
+    reply: type[ReplyObject],
+    check: Callable[[object], object],
+    expected_tokens: int,
+) -> Request:
     return Request(
-        kind="dataset_write",
+        kind=prompt.name,
         prompt=prompt.version,
         system=prompt.text,
-        user=tagged_message(blocks, lines),
-        schema=wire_schema(WriteReply),
-        check=partial(check_written, sent),
-        expected_tokens=WRITE_TOKENS * writing.wanted,
+        user=user,
+        schema=wire_schema(reply),
+        check=check,
+        expected_tokens=expected_tokens,
     )
 
 
@@ -174,15 +190,8 @@ def alone_request(prompt: Prompt, items: Sequence[Item], examples: Sequence[str]
         blocks.append(("question", f' n="{number}"', item.question))
     blocks += [("example", "", text) for text in examples[:MOST_EXAMPLES]]
     sent = Sent(counts={"questions": len(items)})
-    return Request(
-        kind="dataset_alone",
-        prompt=prompt.version,
-        system=prompt.text,
-        user=tagged_message(blocks),
-        schema=wire_schema(AloneReply),
-        check=partial(validate_reply, model=AloneReply, sent=sent),
-        expected_tokens=ALONE_TOKENS * len(items),
-    )
+    check = partial(validate_reply, model=AloneReply, sent=sent)
+    return _request(prompt, tagged_message(blocks), AloneReply, check, ALONE_TOKENS * len(items))
 
 
 def read_request(prompt: Prompt, item: Item, passages: Sequence[Passage]) -> Request:
@@ -191,12 +200,5 @@ def read_request(prompt: Prompt, item: Item, passages: Sequence[Passage]) -> Req
     blocks.append(("question", "", item.question))
     blocks += [("document", f' rank="{rank}"', each.text) for rank, each in enumerate(passages, start=1)]
     sent = Sent(counts={"passages": len(passages)})
-    return Request(
-        kind="dataset_read",
-        prompt=prompt.version,
-        system=prompt.text,
-        user=tagged_message(blocks),
-        schema=wire_schema(ReadReply),
-        check=partial(validate_reply, model=ReadReply, sent=sent),
-        expected_tokens=READ_TOKENS * len(passages),
-    )
+    check = partial(validate_reply, model=ReadReply, sent=sent)
+    return _request(prompt, tagged_message(blocks), ReadReply, check, READ_TOKENS * len(passages))

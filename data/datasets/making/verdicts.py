@@ -81,14 +81,10 @@ def _apart(passages: Sequence[Passage], taken: Sequence[Passage]) -> list[Passag
     """Return the passages that overlap neither what is taken nor an earlier one."""
     kept, shown = list[Passage](), list(taken)
     for passage in passages:
-        if not any(_overlap(passage, other) for other in shown):
+        if not any(map(passage.overlaps, shown)):
             kept.append(passage)
             shown.append(passage)
     return kept
-
-
-def _overlap(first: Passage, second: Passage) -> bool:
-    return first.doc_id == second.doc_id and first.start < second.end and second.start < first.end
 
 
 def read_verdict(item: Item, shown: Shown, reply: ReadReply, windows: CorpusWindows) -> Item:
