@@ -29,7 +29,7 @@ $(READY): pyproject.toml constraints.txt
 	  "$$found" -m venv "$(VENV)" || { rm -rf "$(VENV)"; echo "no virtual environment could be made; on Debian: apt-get install python3-venv"; exit 1; }; \
 	fi; \
 	echo "Installing into $(VENV) (once; half a minute, or some minutes on a slow machine)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[images,judge,mcp]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[images,judge,live,mcp]"
 	@touch $(READY)
 
 $(TESTED): $(READY)

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,12 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.rows import container, json_lines
 from ragtriage.data.importers.parsing.shapes import mapping, objects
 from ragtriage.data.importers.parsing.values import Fields
-from ragtriage.data.importers.spans.conventions import labels_of_event, messages_of_event, span_of_attributes
+from ragtriage.data.importers.spans.conventions import (
+    Event,
+    labels_of_event,
+    messages_of_event,
+    span_of_attributes,
+)
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.importers.spans.traces import Traces
 from ragtriage.data.store.parsed_run import ParsedRun
@@ -87,7 +92,7 @@ class _Reader:
             recorded = mapping(group.get("resource")).get("attributes")
             if isinstance(recorded, list):
                 recorded = [item for item in objects(recorded) if item.get("key") in NAMES_OF_RUNS]
-            run = _name_of(_attributes(recorded))
+            run = service_name(_attributes(recorded))
             for span in (span for scope in _objects(group, *SCOPES) for span in _objects(scope, "spans")):
                 self._add(line, _with_attributes(_of_otlp(span, run), span))
         for scope in (scope for group in _objects(fields, *LOGS) for scope in _objects(group, *SCOPES)):
@@ -100,7 +105,7 @@ class _Reader:
             self._errors.add(line, "", "is not a span", "an object with the ids and attributes of a span")
             return
         resource = row.get("resource")
-        run = _name_of(_plain(mapping(resource).get("attributes")))
+        run = service_name(_plain(mapping(resource).get("attributes")))
         self._add(line, _with_attributes(_of_sdk(row, run), row))
 
     def _add(self, line: int, span: Span) -> None:
@@ -172,16 +177,24 @@ def _of_sdk(record: Mapping[str, Any], run: str) -> Span:
 
 
 def _with_attributes(span: Span, record: Mapping[str, Any]) -> Span:
-    attributes = _attributes(record.get("attributes"))
     listed = _objects(record, "events")
     events = [(str(event.get("name")), _attributes(event.get("attributes"))) for event in listed]
-    read = span_of_attributes(span, attributes, events)
     status = record.get("status")
     fields = Fields(status if isinstance(status, Mapping) else {"code": status})
-    if str(fields.at("code", "status_code")) not in ("2", "ERROR", "STATUS_CODE_ERROR", "StatusCode.ERROR"):
+    failed = str(fields.at("code", "status_code")) in ("2", "ERROR", "STATUS_CODE_ERROR", "StatusCode.ERROR")
+    message = fields.at("message", "description")
+    return recorded_span(span, _attributes(record.get("attributes")), events, failed=failed, message=message)
+
+
+def recorded_span(
+    span: Span, attributes: Mapping[str, Any], events: Sequence[Event], *, failed: bool, message: object
+) -> Span:
+    """Return a span with what its attributes, events and status say; the message is why it failed."""
+    read = span_of_attributes(span, attributes, events)
+    if not failed:
         return read
     raised = [values.get("exception.message") for name, values in events if name == "exception"]
-    messages = (fields.at("message", "description"), *raised, attributes.get("error.type"))
+    messages = (message, *raised, attributes.get("error.type"))
     return replace(read, error=next((str(message) for message in messages if message), ""))
 
 
@@ -232,7 +245,7 @@ def _id(value: Any) -> str:
     return "" if text in NO_ID else text.lower() if len(text) in (16, 32) else text
 
 
-def _name_of(attributes: Mapping[str, Any]) -> str:
+def service_name(attributes: Mapping[str, Any]) -> str:
     """Return the service with its version, or the project that the spans are sent to."""
     names = [str(attributes[key]) for key in ("service.name", "service.version") if attributes.get(key)]
     if not names or names[0].startswith("unknown_service"):

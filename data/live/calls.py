@@ -1,0 +1,271 @@
+"""The calls of a project's live traffic, with their spans, feedback and windows, in one SQLite database."""
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote, unquote
+
+import numpy as np
+import orjson
+
+from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.live.policy import Stratum
+from ragtriage.data.store.access import must_write
+from ragtriage.data.store.database import Database
+from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+
+FILE = "calls.sqlite"
+LONGEST_NAME = 200  # of a folder
+
+
+def live_folder(workspace: Workspace, project: str) -> Path:
+    """Return the folder of a project's live traffic.
+
+    Raises:
+        WorkspaceError: the name of the project is empty, or too long for a folder.
+    """
+    name = quote(project, safe=" ")
+    if not project.strip() or len(name) > LONGEST_NAME:
+        raise WorkspaceError(
+            f"project {project[:60]!r}: is no name of a folder; accepted: 1 to 60 characters"
+        )
+    return workspace.root / "live" / name.replace(".", "%2E")
+
+
+def live_projects(workspace: Workspace) -> list[str]:
+    """Return the projects with live traffic, by name."""
+    return sorted(unquote(path.parent.name) for path in (workspace.root / "live").glob(f"*/{FILE}"))
+
+
+@dataclass(frozen=True)
+class Call:
+    """One trace that asked something: its facts, and its sample where the policy keeps it."""
+
+    trace_id: str
+    time: float  # its start, seconds since 1970
+    release: str  # "" where it is not known
+    user_id: str  # "" where it is not known
+    question: str | None  # None where the policy keeps none
+    stratum: Stratum
+    rate: float  # share of its stratum that is kept
+    kept: bool
+    refused: bool | None  # None where there is no answer to tell by
+    answerable: bool | None  # None where it is not known
+    error: str | None  # None where it did not fail
+    context_tokens: float | None
+    output_tokens: float | None
+    latency_ms: float | None
+    topic: str | None = None
+    run_id: str = ""  # run of the window that holds it
+    sample: bytes | None = None  # packed; None where it is not kept
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """One thing that a user said of a call; one with a text has no value, and the reverse."""
+
+    feedback_id: str
+    trace_id: str  # "" where it names none
+    user_id: str
+    time: float  # seconds since 1970
+    name: str  # satisfaction_score, task_completed, nps_score, response_time, thumb, stars, comment ...
+    value: float | None
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of time, or a release, that was published as a run."""
+
+    first: float  # seconds since 1970, included
+    last: float  # excluded
+    release: str  # "" of a window of time
+    run_id: str
+    stale: bool = False  # whether a call of it came or changed since
+
+
+@dataclass(frozen=True)
+class CallFacts:
+    """Facts of n calls in order of time; NaN where one is not known."""
+
+    trace_id: list[str]
+    time: FloatArray  # (n,) seconds since 1970
+    release: list[str]
+    user_id: list[str]
+    question: list[str | None]
+    topic: list[str | None]
+    refused: FloatArray  # (n,) 0 or 1
+    answerable: FloatArray  # (n,) 0 or 1
+    failed: FloatArray  # (n,) 0 or 1
+    context_tokens: FloatArray  # (n,)
+    output_tokens: FloatArray  # (n,)
+    latency_ms: FloatArray  # (n,)
+    kept: FloatArray  # (n,) 0 or 1
+    rate: FloatArray  # (n,)
+
+
+def packed(sample: Mapping[str, Any]) -> bytes:
+    """Return a sample as it is stored."""
+    return zlib.compress(orjson.dumps(sample, default=str), 1)
+
+
+def unpacked(content: bytes) -> dict[str, Any]:
+    """Return a stored sample.
+
+    Raises:
+        WorkspaceError: it is damaged.
+    """
+    try:
+        sample: dict[str, Any] = orjson.loads(zlib.decompress(content))
+    except (zlib.error, ValueError) as error:
+        raise WorkspaceError("a stored call is damaged; accepted: the database as it was written") from error
+    return sample
+
+
+_CALL = tuple(field.name for field in fields(Call))
+_PUT_CALL = f"INSERT OR REPLACE INTO calls ({', '.join(_CALL)}) VALUES ({', '.join('?' * len(_CALL))})"  # noqa: S608
+_FACTS = (
+    "SELECT trace_id, time, release, user_id, question, topic, refused, answerable, error IS NOT NULL,"
+    " context_tokens, output_tokens, latency_ms, kept, rate FROM calls WHERE time >= ? AND time < ?"
+    " ORDER BY time, trace_id"
+)
+_TEXTS = 6  # leading columns of _FACTS that are kept as they are, but for the time
+
+
+class Calls(Database):
+    """Access to the live traffic of one project."""
+
+    NAME = "live"
+
+    @classmethod
+    def of(cls, workspace: Workspace, project: str, *, create: bool = False) -> Self:
+        """Open the live traffic of a project.
+
+        Raises:
+            WorkspaceError: it has none and none is to be created, or this process only reads.
+        """
+        path = live_folder(workspace, project) / FILE
+        if create:
+            must_write(f"workspace {workspace.root}")
+            path.parent.mkdir(workspace.mode(), parents=True, exist_ok=True)
+        elif not path.exists():
+            raise WorkspaceError(
+                f"project {project[:60]!r}: has no live traffic; accepted: one that `ragtriage collect` fills"
+            )
+        return cls(path)
+
+    @contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection whose statements are one transaction; what is deleted is overwritten."""
+        with self.open() as connection:
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    def facts(self, first: float, last: float) -> CallFacts:
+        """Return the facts of the calls of a time, `last` excluded."""
+        with self.open() as connection:
+            rows = connection.execute(_FACTS, (first, last)).fetchall()
+        columns = list(zip(*rows, strict=True)) if rows else [()] * 14
+        times, texts, numbers = columns[1], [columns[0], *columns[2:_TEXTS]], columns[_TEXTS:]
+        arrays = [np.array(column, dtype=np.float64) for column in numbers]
+        trace_id, release, user_id, question, topic = (list(column) for column in texts)
+        return CallFacts(
+            trace_id, np.array(times, dtype=np.float64), release, user_id, question, topic, *arrays
+        )
+
+    def span_of_time(self) -> tuple[float, float] | None:
+        """Return the times of the first and the last call; None without calls."""
+        with self.open() as connection:
+            first, last = connection.execute("SELECT min(time), max(time) FROM calls").fetchone()
+        return None if first is None else (first, last)
+
+    def per_window(self, first: float, last: float, seconds: int) -> tuple[IntArray, IntArray]:
+        """Return the number of calls in each window of a time: windows since 1970, and their calls."""
+        query = (
+            "SELECT CAST(time / ? AS INTEGER) AS part, count(*) FROM calls WHERE time >= ? AND time < ?"
+            " GROUP BY part ORDER BY part"
+        )
+        with self.open() as connection:
+            rows = connection.execute(query, (seconds, first, last)).fetchall()
+        table = np.array(rows, dtype=np.int64).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
+
+    def samples(self, first: float, last: float, release: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the kept samples of a time, `last` excluded, of one release or all, in order of time."""
+        query = (
+            "SELECT sample, rate, user_id FROM calls WHERE kept AND sample IS NOT NULL AND time >= ?"
+            " AND time < ? AND (? IS NULL OR release = ?) ORDER BY time, trace_id"
+        )
+        with self.open() as connection:
+            for content, rate, user in connection.execute(query, (first, last, release, release)):
+                yield {**unpacked(content), "sampling_rate": rate, **({"user_id": user} if user else {})}
+
+    def feedback(self, first: float, last: float) -> list[Feedback]:
+        """Return the feedback that was given in a time, `last` excluded, in order of time."""
+        return self._rows(
+            Feedback, "feedback WHERE time >= ? AND time < ? ORDER BY time, feedback_id", first, last
+        )
+
+    def windows(self) -> list[Window]:
+        """Return the published windows and releases in order of time."""
+        return self._rows(Window, "windows ORDER BY first, last, release")
+
+    def fact(self, name: str, otherwise: str = "") -> str:
+        """Return a fact that a process noted."""
+        with self.open() as connection:
+            row = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return otherwise if row is None else str(row[0])
+
+    def _rows(self, kind: Any, source: str, *values: object) -> list[Any]:
+        names = ", ".join(field.name for field in fields(kind))
+        with self.open() as connection:
+            rows = connection.execute(f"SELECT {names} FROM {source}", values)  # noqa: S608 -- constant text
+            return [kind(*row) for row in rows]
+
+
+def put_calls(connection: sqlite3.Connection, calls: Iterable[Call]) -> None:
+    """Store calls; one that is there is replaced. Windows that hold one are stale."""
+    for call in calls:
+        connection.execute(_PUT_CALL, astuple(call))
+        connection.execute(
+            "UPDATE windows SET stale = 1 WHERE first <= ? AND last > ? AND release IN ('', ?)",
+            (call.time, call.time, call.release),
+        )
+
+
+def put_feedback(connection: sqlite3.Connection, given: Iterable[Feedback]) -> int:
+    """Store feedback and return how much of it is new; what is there already changes nothing.
+
+    A call that was disliked is read again, since its stratum may be kept at another rate.
+    """
+    new = 0
+    for each in given:
+        new += connection.execute(
+            "INSERT OR IGNORE INTO feedback VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(each)
+        ).rowcount
+        connection.execute("UPDATE traces SET is_read = 0 WHERE trace_id = ?", (each.trace_id,))
+    return new
+
+
+def put_fact(connection: sqlite3.Connection, name: str, value: str) -> None:
+    """Note a fact."""
+    connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+
+def add_to_count(connection: sqlite3.Connection, name: str, more: int) -> None:
+    """Add to a fact that is a count."""
+    connection.execute(
+        "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
+        (name, more),
+    )
