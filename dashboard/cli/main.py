@@ -58,6 +58,7 @@ _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a functio
     "datasets.dataset": "dataset",
     "doctor": "doctor",
     "live.ab": "ab",
+    "live.feedback": "feedback",
     "results.agreement": "agreement",
     "results.checks": "check checks citations",
     "results.diagnose": "diagnose",

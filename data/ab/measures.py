@@ -100,7 +100,7 @@ def measures_of(rows: TestRows, named: Sequence[str] = ()) -> dict[str, Measure]
                 found[column] = measure
     windows = {int(match[1]) for name in named if (match := BACK.fullmatch(name))}
     for window in sorted(windows | {USUAL_WINDOW}):
-        back = _back(rows, window)
+        back = back_within(rows, window)
         if back is not None:
             found[back.name] = back
     answered = _answered(found)
@@ -188,7 +188,7 @@ def _amount(cell: object) -> float | None:
     return amount if amount is not None and abs(amount) <= LARGEST else None
 
 
-def _back(rows: TestRows, window: int) -> Measure | None:
+def back_within(rows: TestRows, window: int) -> Measure | None:
     """Return who came back on a later day within a window; a user whose window has not ended is left out."""
     if rows.users is None or rows.times is None or window < 1:
         return None
