@@ -1,0 +1,359 @@
+"""The journal of live traffic: records that are on the disk before anybody is told that they are kept.
+
+Segments `NNNNNNNN.log` hold records one after another. A writer begins a new segment whenever it opens the
+journal, so that a position that a reader remembers never stands for another record.
+"""
+
+import os
+import struct
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from enum import IntEnum
+from io import FileIO
+from pathlib import Path
+from typing import IO, NamedTuple, Self
+
+from ragtriage.data.errors import DataError, WorkspaceError
+from ragtriage.data.jobs import lock_file
+from ragtriage.data.store.stored_file import sync
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+MAGIC = b"\xf0RTJ"  # begins a record; after damage the next one is looked for by it
+HEADER = struct.Struct("<4sBII")  # magic, kind, length of the payload, CRC-32 of these and it
+SEGMENT_BYTES = 64 << 20  # a segment that would grow beyond is closed
+MOST_WAITING = 64 << 20  # bytes of payloads that wait for the disk
+LEVEL = 1  # of compression
+_sync_data = getattr(os, "fdatasync", os.fsync)
+
+
+class Kind(IntEnum):
+    """What the payload of a record is."""
+
+    TRACES = 1  # an ExportTraceServiceRequest of OTLP
+    FEEDBACK = 2  # a JSON object
+    LOGS = 3  # an ExportLogsServiceRequest of OTLP
+
+
+class Position(NamedTuple):
+    """A place between two records, right after the one that it was given with."""
+
+    segment: int
+    offset: int
+
+
+class Damage(NamedTuple):
+    """Bytes of a segment that are no whole record."""
+
+    path: Path
+    offset: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.size:,} bytes from byte {self.offset:,} on are damaged"
+
+
+Record = tuple[Position, Kind, bytes]
+
+
+class JournalFullError(DataError):
+    """More waits for the disk, or lies on it, than the journal may hold: to be tried again later."""
+
+
+def read_journal(
+    folder: Path, after: Position | None = None, skipped: Callable[[Damage], None] | None = None
+) -> Iterator[Record]:
+    """Yield the records after a position, of all segments, while another process may write.
+
+    Args:
+        folder: of the segments; none are none.
+        after: a position that was yielded before; None for the beginning.
+        skipped: is told of damage, which is skipped then.
+
+    Raises:
+        WorkspaceError: a segment is damaged, and nobody is told.
+    """
+    numbers = [number for number in _numbers(folder) if after is None or number >= after.segment]
+    for number in numbers:  # all but the last were whole when they were listed
+        start = after.offset if after is not None and number == after.segment else 0
+        try:
+            with _path(folder, number).open("rb") as file:
+                yield from _records(file, number, start, number != numbers[-1], skipped)
+        except FileNotFoundError:  # dropped meanwhile
+            continue
+
+
+def _records(
+    file: IO[bytes], number: int, start: int, closed: bool, skipped: Callable[[Damage], None] | None
+) -> Iterator[Record]:
+    """Yield the records of a segment; what ends one that is being written to is no damage."""
+    for begin, end, kind, stored in _frames(file, start):
+        if stored is not None:
+            with suppress(ValueError):  # a kind of a later version
+                yield Position(number, end), Kind(kind), zstd.decompress(stored)
+        elif kind or closed:
+            damage = Damage(Path(file.name), begin, end - begin)
+            if skipped is None:
+                raise WorkspaceError(f"{damage}; accepted: the segment as it was written")
+            skipped(damage)
+
+
+def _frames(file: IO[bytes], start: int) -> Iterator[tuple[int, int, int, bytes | None]]:
+    """Yield begin, end, kind and payload of what a segment holds.
+
+    Bytes that are no record come without a payload: of kind 1 where a record follows, 0 at the end.
+    """
+    at = start
+    while True:
+        frame = _frame(file, at)
+        if frame is not None:
+            end = at + HEADER.size + len(frame[1])
+            yield at, end, *frame
+            at = end
+            continue
+        file.seek(at)
+        rest = file.read()
+        if not rest:
+            return
+        following = rest.find(MAGIC, 1)
+        while following > 0 and _frame(file, at + following) is None:
+            following = rest.find(MAGIC, following + 1)
+        if following < 0:
+            yield at, at + len(rest), 0, None
+            return
+        yield at, at + following, 1, None
+        at += following
+
+
+def _frame(file: IO[bytes], at: int) -> tuple[int, bytes] | None:
+    """Return kind and payload of the record at a place; None where there is no whole one."""
+    file.seek(at)
+    header = file.read(HEADER.size)
+    if len(header) < HEADER.size:
+        return None
+    magic, kind, length, checksum = HEADER.unpack(header)
+    if magic != MAGIC or length > os.fstat(file.fileno()).st_size - at:
+        return None
+    stored = file.read(length)
+    return (kind, stored) if len(stored) == length and checksum == _checksum(kind, stored) else None
+
+
+def _checksum(kind: int, stored: bytes) -> int:
+    return zlib.crc32(stored, zlib.crc32(struct.pack("<BI", kind, len(stored))))
+
+
+def _framed(kind: int, payload: bytes) -> bytes:
+    stored = zstd.compress(payload, LEVEL)
+    return HEADER.pack(MAGIC, kind, len(stored), _checksum(kind, stored)) + stored
+
+
+def _numbers(folder: Path) -> list[int]:
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 -- names alone
+    except FileNotFoundError:
+        return []
+    return sorted(int(name[:-4]) for name in names if name.endswith(".log") and name[:-4].isdecimal())
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"{number:08}.log"
+
+
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+class Journal:
+    """The writer of a journal: one at a time, for which other processes wait in vain.
+
+    Many may append at once: what waits is written and synchronised together, and each is answered after that.
+
+    Attributes:
+        notes: what was found and mended on opening, a sentence each.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        most_waiting: int = MOST_WAITING,
+        segment_bytes: int = SEGMENT_BYTES,
+        most_stored: int = sys.maxsize,  # bytes of all segments
+    ) -> None:
+        """Open a journal, and cut what a crash left half written.
+
+        Raises:
+            WorkspaceError: another process writes it, or its folder cannot be written.
+        """
+        self.folder = folder
+        self.notes: tuple[str, ...] = ()
+        self._most_waiting, self._segment_bytes, self._most_stored = most_waiting, segment_bytes, most_stored
+        try:
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+            self._lock = (folder / "lock").open("ab")
+        except OSError as error:
+            raise WorkspaceError(
+                f"{folder}: cannot be written ({error.strerror}); accepted: a folder that you may write to"
+            ) from error
+        if not lock_file(self._lock, wait=False):
+            self._lock.close()
+            raise WorkspaceError(f"{folder}: another process collects into it; accepted: one at a time")
+        numbers = _numbers(folder)
+        if numbers:
+            self._cut(_path(folder, numbers[-1]))
+        self._number = numbers[-1] if numbers else 0
+        self._segment: FileIO | None = None
+        self._size = 0  # of the segment
+        self._stored = sum(_path(folder, number).stat().st_size for number in numbers)
+        self._waiting: list[tuple[Kind, bytes, Future[Position]]] = []
+        self._waiting_bytes = 0
+        self._closing = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._write_on, name="journal", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(self, kind: Kind, payload: bytes) -> Future[Position]:
+        """Return what is done once a record is on the disk.
+
+        Raises:
+            JournalFullError: too much waits or is stored.
+            WorkspaceError: it is closed.
+        """
+        done: Future[Position] = Future()
+        with self._changed:
+            if self._closing:
+                raise WorkspaceError(f"{self.folder}: is closed; accepted: an open journal")
+            if reason := self._is_full(len(payload)):
+                raise JournalFullError(f"{self.folder}: {reason}; accepted: the same again later")
+            self._waiting.append((kind, payload, done))
+            self._waiting_bytes += len(payload)
+            self._changed.notify()
+        return done
+
+    def append(self, kind: Kind, payload: bytes) -> Position:
+        """Append a record, and wait until it is on the disk."""
+        return self.submit(kind, payload).result()
+
+    def is_full(self) -> bool:
+        """Return whether a small record would be refused now."""
+        with self._changed:
+            return self._closing or bool(self._is_full(1))
+
+    def _is_full(self, more: int) -> str:
+        if self._waiting_bytes and self._waiting_bytes + more > self._most_waiting:
+            return f"{self._waiting_bytes:,} bytes wait for the disk"
+        return f"{self._stored:,} bytes are stored" if self._stored >= self._most_stored else ""
+
+    def read(
+        self, after: Position | None = None, skipped: Callable[[Damage], None] | None = None
+    ) -> Iterator[Record]:
+        """Yield the records after a position, as `read_journal` does."""
+        return read_journal(self.folder, after, skipped)
+
+    def drop_before(self, position: Position) -> int:
+        """Remove the segments that end before a position; return how many bytes they had."""
+        dropped = 0
+        for number in _numbers(self.folder)[:-1]:  # the last one says which number comes next
+            if number < position.segment:
+                path = _path(self.folder, number)
+                dropped += path.stat().st_size
+                path.unlink()
+        with self._changed:
+            self._stored -= dropped
+        return dropped
+
+    def close(self) -> None:
+        """Write what waits, and let another process open the journal."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+        self._close_segment()
+        self._lock.close()
+
+    def _cut(self, path: Path) -> None:
+        """Cut a segment behind its last whole record."""
+        with path.open("r+b") as file:
+            torn = [(begin, end) for begin, end, kind, stored in _frames(file, 0) if not kind]
+            for begin, end in torn:
+                file.truncate(begin)
+                _sync_data(file.fileno())
+                half = f"the last {end - begin:,} bytes were half a record, never acknowledged"
+                self.notes += (f"{path}: {half}, and are cut",)
+
+    def _write_on(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closing:
+                    self._changed.wait()
+                taken, self._waiting = self._waiting, []
+            if not taken:
+                return
+            batch = [entry for entry in taken if entry[2].set_running_or_notify_cancel()]
+            try:
+                positions = self._commit([(kind, payload) for kind, payload, _ in batch])
+            except (OSError, MemoryError) as error:
+                self._give_up_segment()
+                reason = error.strerror if isinstance(error, OSError) else "too little memory"
+                failure = WorkspaceError(
+                    f"{self.folder}: cannot be written ({reason}); accepted: a disk with free space"
+                )
+                for _, _, done in batch:
+                    done.set_exception(failure)
+            else:
+                for (_, _, done), position in zip(batch, positions, strict=True):
+                    done.set_result(position)
+            with self._changed:
+                self._waiting_bytes -= sum(len(payload) for _, payload, _ in taken)
+
+    def _commit(self, records: Sequence[tuple[Kind, bytes]]) -> list[Position]:
+        """Write records and wait for the disk; return the position after each."""
+        frames = [_framed(kind, payload) for kind, payload in records]
+        if self._segment is None or self._size + sum(map(len, frames)) > self._segment_bytes:
+            self._begin_segment()
+        assert self._segment is not None  # noqa: S101 -- begun above
+        positions, end = [], self._size
+        for frame in frames:
+            end += len(frame)
+            positions.append(Position(self._number, end))
+        rest = memoryview(b"".join(frames))
+        while rest:
+            rest = rest[self._segment.write(rest) :]
+        _sync_data(self._segment.fileno())
+        with self._changed:
+            self._stored += end - self._size
+        self._size = end
+        return positions
+
+    def _begin_segment(self) -> None:
+        self._close_segment()
+        self._number += 1
+        path = _path(self.folder, self._number)
+        self._segment, self._size = FileIO(path, "xb", opener=_for_owner), 0
+        sync(self.folder)
+
+    def _give_up_segment(self) -> None:
+        """Take back what was written in part: after a failure it is not known what is on the disk."""
+        if self._segment is not None:
+            with suppress(OSError):
+                self._segment.truncate(self._size)
+        self._close_segment()
+
+    def _close_segment(self) -> None:
+        if self._segment is not None:
+            with suppress(OSError):
+                self._segment.close()
+        self._segment = None
