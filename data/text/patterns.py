@@ -163,11 +163,16 @@ def found_in(pattern: str, text: str) -> bool:
     Raises:
         PatternError: the pattern is malformed, too long, or needs what RE2 lacks.
     """
-    return bool(_compiled(pattern).search(_plain(text[:LONGEST_TEXT])))
+    return bool(compiled_pattern(pattern).search(_plain(text[:LONGEST_TEXT])))
 
 
 @lru_cache(maxsize=1_000)
-def _compiled(pattern: str) -> Any:
+def compiled_pattern(pattern: str) -> Any:
+    """Return a regular expression of RE2, with the methods of one of `re`.
+
+    Raises:
+        PatternError: it is malformed, too long, or needs what RE2 lacks.
+    """
     if len(pattern) > LONGEST_PATTERN:
         raise PatternError(f"{len(pattern):,} characters, more than {LONGEST_PATTERN:,}")
     try:
