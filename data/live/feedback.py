@@ -18,6 +18,7 @@ from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import plain_name
 from ragtriage.data.importers.parsing.rows import open_table
 from ragtriage.data.importers.parsing.values import nanoseconds, number
+from ragtriage.data.live.calls import Feedback
 from ragtriage.data.store.sample_models import is_unicode
 
 IDS = ("feedback_id", "response_id", "id")
@@ -33,6 +34,7 @@ YES_NO = ("thumb", "thumbs", "task_completed", "completed")
 DURATIONS = ("response_time", "response_time_s", "response_time_ms", "latency", "latency_s", "latency_ms")
 QUERY, SYSTEM = "query", "system_type"  # names of the records that hold these of an answer
 OWN_NAMES = (QUERY, SYSTEM)
+NO_TIME = 0.0  # of a record whose answer had none
 MOST_ANSWERS = 10_000  # of one request
 MOST_VALUES = 100  # of one answer
 LONGEST_ID, LONGEST_NAME, LONGEST_TEXT = 200, 64, 10_000
@@ -53,13 +55,22 @@ class Answer:
     values: Mapping[str, float | str] = field(default_factory=dict)  # name -> number, or text
 
     @property
-    def records(self) -> Iterator[tuple[str, str, float | None, str | None]]:
-        """Its rows in the table of feedback: id, name, value, text."""
+    def records(self) -> list[Feedback]:
+        """Its rows in the table of feedback: one for each value, and for the question and the system."""
         own = {QUERY: self.question, SYSTEM: self.system_type}
         values = {**self.values, **{name: text for name, text in own.items() if text}}
-        for name, value in values.items():
-            number, text = (None, value) if isinstance(value, str) else (float(value), None)
-            yield f"{self.feedback_id}/{name}", name, number, text
+        return [
+            Feedback(
+                f"{self.feedback_id}/{name}",
+                self.trace_id,
+                self.user_id,
+                NO_TIME if self.time is None else self.time,
+                name,
+                None if isinstance(value, str) else float(value),
+                value if isinstance(value, str) else None,
+            )
+            for name, value in values.items()
+        ]
 
     def redacted(self, redact: Callable[[str], str], of_user: Callable[[str], str] = str) -> Answer:
         """Return the answer with its texts as one function leaves them, and its user as another does."""
@@ -124,6 +135,22 @@ def as_json(answers: Iterable[Answer]) -> list[dict[str, Any]]:
 def answers_from(payload: Iterable[Mapping[str, Any]]) -> list[Answer]:
     """Return the answers that `as_json` returned the values of."""
     return [Answer(**entry) for entry in payload]
+
+
+def answers_of(records: Iterable[Feedback]) -> list[Answer]:
+    """Return the answers whose records these are, in the order of their first records."""
+    parts: dict[str, list[Feedback]] = {}
+    for record in records:
+        parts.setdefault(record.feedback_id.removesuffix(f"/{record.name}"), []).append(record)
+    answers = []
+    for feedback_id, rows in parts.items():
+        values = {row.name: row.value if row.text is None else row.text for row in rows}
+        question, system = (str(values.pop(name, "") or "") for name in OWN_NAMES)
+        given = {name: value for name, value in values.items() if value is not None}
+        first = rows[0]
+        time = None if first.time <= NO_TIME else first.time
+        answers.append(Answer(feedback_id, first.trace_id, first.user_id, time, question, system, given))
+    return answers
 
 
 _HASHED = "h-"

@@ -177,13 +177,14 @@ def feedback_report(rows: FeedbackRows, by: str | None = None) -> FeedbackReport
 
     Args:
         rows: calls, or answers of a file.
-        by: "month", "release", "system_type" or a column; by default the system's type where it is recorded.
+        by: "month", "release", "system_type" or a column; by default release or system where there are several.
 
     Raises:
         DataError: there is nothing of that name, or it has too many values.
     """
     if by is None:
-        by = SYSTEM if len(set(rows.groups.get(SYSTEM, ())) - {""}) > 1 else ALL
+        several = [name for name, groups in rows.groups.items() if len(set(groups) - {""}) > 1]
+        by = next(iter(several), ALL)
     names, groups = _grouped(rows, by)
     measures = [measure for measure in _measures(rows, by) if measure.kind != "answered"]
     units = rows.units
