@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ragtriage.actions import grid, judge, label, report
+    from ragtriage.actions import feedback, grid, judge, label, report
     from ragtriage.functions import add_run, assign, compare, diagnose, gate, runs, samples, scores, summarize
     from ragtriage.results import (
         Comparison,
@@ -54,6 +54,7 @@ __all__ = [
     "assign",
     "compare",
     "diagnose",
+    "feedback",
     "gate",
     "grid",
     "judge",
@@ -66,7 +67,7 @@ __all__ = [
 ]
 __version__ = "0.2.0"
 
-ACTIONS = ("grid", "judge", "label", "report")
+ACTIONS = ("feedback", "grid", "judge", "label", "report")
 
 
 class RagtriageError(Exception):

@@ -1,4 +1,4 @@
-"""The functions that add to a workspace or write a file: label, judge, grid and report."""
+"""The functions that add to a workspace or write a file: feedback, label, judge, grid and report."""
 
 from __future__ import annotations
 
@@ -23,6 +23,62 @@ if TYPE_CHECKING:
     from ragtriage.data.judge.run_job import JobResult
     from ragtriage.data.scoring.run_store import RunStore
     from ragtriage.data.store import workspace as stored
+
+
+@checked
+def feedback(
+    trace_id: str | None = None,
+    thumb: Any = None,
+    comment: str | None = None,
+    user_id: str | int | None = None,
+    project: str | None = None,
+    workspace: Path = None,
+    endpoint: str | None = None,
+    **values: Any,
+) -> str:
+    """Store what a user said of an answer, in the live traffic of a project or with its collector.
+
+    The same call twice is one answer. Comments are redacted as the project's policy says.
+
+    Args:
+        trace_id: trace of the call; without one, `user_id` and `query` join the answer to a call.
+        thumb: "up" or "down", True or False.
+        comment: what the user wrote.
+        user_id: who it is; answers of one user count as one voice.
+        project: what the calls belong to; the workspace's only project with live traffic when left out.
+        workspace: folder of the workspace, unless there is an endpoint.
+        endpoint: address of `ragtriage collect`, as in http://127.0.0.1:4318; its token comes from
+            RAGTRIAGE_COLLECT_TOKEN.
+        values: whatever else was asked: `stars`, `satisfaction_score`, `task_completed`, `nps_score`,
+            `response_time`; `query`, `system_type`, `timestamp` and `feedback_id` are known, too.
+
+    Returns:
+        The id of the answer.
+
+    Raises:
+        RagtriageError: a value is not on its scale, or the collector cannot be reached.
+
+    >>> import ragtriage
+    >>> ragtriage.feedback("0af7651916cd43dd8448eb211c80319c", thumb="down", feedback_id="click-1")
+    'click-1'
+    """
+
+    def work() -> str:
+        from ragtriage.data.live.feedback import feedback_records
+        from ragtriage.data.live.feedback_sending import keep_feedback, live_project, send_feedback
+        from ragtriage.data.store.workspace import Workspace
+
+        said = {"trace_id": trace_id, "thumb": thumb, "comment": comment, "user_id": user_id, **values}
+        body = {name: value for name, value in said.items() if value is not None}
+        (answer,) = feedback_records(body)
+        if endpoint is not None:
+            send_feedback(endpoint, {**body, "feedback_id": answer.feedback_id})
+        else:
+            folder = Workspace.open(None if workspace is None else fspath(workspace), create=True)
+            keep_feedback(folder, live_project(folder, project), [answer])
+        return answer.feedback_id
+
+    return isolated(work)
 
 
 @checked

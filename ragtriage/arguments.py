@@ -74,7 +74,7 @@ def _kind(annotation: str) -> Kind | None:
         words = ast.literal_eval(annotation.removeprefix("Literal"))
         return lambda value: isinstance(value, str) and value in words, ", ".join(map(repr, words))
     outer, _, inner = annotation.removesuffix("]").partition("[")
-    items = _kind(inner.removeprefix("str, "))
+    items = _kind(inner.removeprefix("str, ")) if inner else None
     if items is None or outer not in ("Sequence", "Collection", "Mapping"):
         return None
     fits, text = items

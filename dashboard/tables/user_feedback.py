@@ -6,6 +6,7 @@ from math import isfinite
 
 from ragtriage.dashboard.headlines.feedback import measure_text, measure_title
 from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.data.live.feedback_calls import Joined
 from ragtriage.data.live.feedback_results import FeedbackReport, FeedbackResult
 from ragtriage.metrics.number_text import NOT_MEASURED, count
 from ragtriage.metrics.result_table import Cell, Count, Of, ResultTable, Row
@@ -33,7 +34,7 @@ def _title(by: str) -> str:
 def _row(result: FeedbackResult) -> dict[str, Cell]:
     found = result.interval
     known = found.n_scored > 0
-    asked = result.shown is not None and result.answered is not None
+    asked = bool(result.shown) and result.answered is not None
     return {
         "Measure": measure_title(result.name, result.kind),
         "Value": measure_text(result.kind, found.mean) if known else None,
@@ -77,8 +78,6 @@ def _notes(report: FeedbackReport) -> list[str]:
         for result in report.results
         if result.other and not result.group
     ]
-    if report.unjoined:
-        notes.append(f"{count(report.unjoined, 'answer')} of a call that is not known: not in Answered.")
     if report.left_out:
         notes.append(f"{count(report.left_out, 'row')} without {_title(report.by).lower()} only in all.")
     return notes
@@ -100,3 +99,15 @@ def cohort_table(report: FeedbackReport) -> ResultTable | None:
     )
     note = "Users active so many months after their first. A dash, not 0: the log does not reach so far."
     return ResultTable("Retention by month", rows, note)
+
+
+def joined_text(joined: Joined) -> str:
+    """Say how answers were joined to their calls."""
+    ways = {
+        "by trace": joined.by_trace,
+        "by user, question and time": joined.by_question,
+        "ambiguous": joined.ambiguous,
+        "without a call": joined.unjoined,
+    }
+    listed = ", ".join(f"{n:,} {way}" for way, n in ways.items() if n)
+    return f"{count(joined.answers, 'answer')}: {listed}." if joined.answers else "No answer."

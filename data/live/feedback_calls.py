@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -29,6 +29,10 @@ class Joined:
     def answers(self) -> int:
         """All answers."""
         return self.by_trace + self.by_question + self.ambiguous + self.unjoined
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the counts as JSON values."""
+        return {**asdict(self), "answers": self.answers}
 
 
 @dataclass(frozen=True)

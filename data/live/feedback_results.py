@@ -177,7 +177,8 @@ def feedback_report(rows: FeedbackRows, by: str | None = None) -> FeedbackReport
 
     Args:
         rows: calls, or answers of a file.
-        by: "month", "release", "system_type" or a column; by default release or system where there are several.
+        by: "month", "release", "system_type" or a column; by default the release or the system, where there
+            are several.
 
     Raises:
         DataError: there is nothing of that name, or it has too many values.

@@ -7,31 +7,49 @@ import click
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json, result_text, wrapped
 from ragtriage.dashboard.headlines.feedback import feedback_headline
-from ragtriage.dashboard.tables.user_feedback import cohort_table, feedback_table
+from ragtriage.dashboard.tables.user_feedback import cohort_table, feedback_table, joined_text
+from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.feedback import read_feedback
-from ragtriage.data.live.feedback_results import FeedbackReport, feedback_report, rows_of_answers
+from ragtriage.data.live.feedback_calls import rows_of_calls
+from ragtriage.data.live.feedback_results import feedback_report, rows_of_answers
+from ragtriage.data.live.feedback_sending import keep_feedback, live_project
+from ragtriage.data.store.workspace import Workspace
 
 
 @click.command()
-@click.argument("file")
-@click.option("--by", metavar="COLUMN", help="system_type, month, or a column; by default system_type.")
+@click.argument("file", required=False)
+@click.option("--project", help="Project with live traffic; FILE is stored there, and its calls are shown.")
+@click.option(
+    "--by", metavar="NAME", help="release, system_type, month, or a column; the first with several."
+)
 @JSON
-def feedback(file: str, by: str | None, as_json: bool) -> None:
+@click.pass_obj
+def feedback(
+    workspace: str | None, file: str | None, project: str | None, by: str | None, as_json: bool
+) -> None:
     """Show what users say: satisfaction, completion, NPS, thumbs, response times, and who comes back.
 
-    FILE is a CSV, TSV or JSONL file with a row for each answer. Columns such as user_id, query, system_type,
-    timestamp, satisfaction_score, task_completed, nps_score, response_time, thumb, stars and comment are
-    known by name.
+    FILE is a CSV, TSV or JSONL file with a row for each answer. Columns such as trace_id, user_id, query,
+    system_type, timestamp, satisfaction_score, task_completed, nps_score, response_time, thumb, stars and
+    comment are known by name. Without --project the file alone is shown, and nothing is stored. Without FILE
+    the feedback of a project is shown; the same file twice is stored once.
     """
-    report = feedback_report(rows_of_answers(read_feedback(file)), by)
-    print_report(report, as_json)
-
-
-def print_report(report: FeedbackReport, as_json: bool) -> None:
-    """Print the measures of the feedback under its headline, or all of it as JSON."""
+    joined = None
+    if file is not None and project is None:
+        rows = rows_of_answers(read_feedback(file))
+    else:
+        folder = Workspace.open(workspace, create=file is not None)
+        project = live_project(folder, project)
+        if file is not None:
+            stored = keep_feedback(folder, project, read_feedback(file))
+            click.echo(f"{stored.new:,} of {stored.answers:,} answers are new in {project}.", err=True)
+        rows, joined = rows_of_calls(Calls.of(folder, project))
+    report = feedback_report(rows, by)
     headline = feedback_headline(report)
     if as_json:
-        print_json({**report.to_dict(), "sentence": headline.text})
+        answers = {} if joined is None else {"joined": joined.to_dict()}
+        print_json({**report.to_dict(), **answers, "sentence": headline.text})
         return
     tables = [table for table in (feedback_table(report), cohort_table(report)) if table is not None]
-    click.echo("\n\n".join([wrapped(plain(headline.text)), *map(result_text, tables)]))
+    parts = [wrapped(plain(headline.text)), *map(result_text, tables if report.results else [])]
+    click.echo("\n\n".join([*parts, *([] if joined is None else [wrapped(joined_text(joined))])]))

@@ -1,0 +1,68 @@
+"""Feedback on its way: into the live traffic of a project on this machine, or to a collector."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from ragtriage.data.errors import DataError
+from ragtriage.data.live.calls import Calls, live_projects
+from ragtriage.data.live.feedback import Answer
+from ragtriage.data.live.feedback_calls import Stored, store_feedback
+from ragtriage.data.live.redacting import redactor_of
+from ragtriage.data.store.workspace import Workspace
+
+TOKEN = "RAGTRIAGE_COLLECT_TOKEN"  # noqa: S105 -- the name of the variable
+ADDRESS = "/v1/feedback"
+SECONDS = 10.0
+USUAL_PROJECT = "default"
+
+
+def live_project(workspace: Workspace, project: str | None) -> str:
+    """Return the project that is meant: the one named, else the only one with live traffic.
+
+    Raises:
+        DataError: there are several, and none is named.
+    """
+    if project is not None:
+        return project
+    known = live_projects(workspace)
+    if len(known) > 1:
+        raise DataError(f"{len(known)} projects have live traffic; accepted: one of {', '.join(known[:12])}")
+    return known[0] if known else USUAL_PROJECT
+
+
+def keep_feedback(workspace: Workspace, project: str, answers: Sequence[Answer]) -> Stored:
+    """Store answers, redacted, in the live traffic of a project, which is created where needed."""
+    calls = Calls.of(workspace, project, create=True)
+    redactor = redactor_of(calls.path.parent)
+    return store_feedback(calls, [answer.redacted(redactor.text, redactor.user) for answer in answers])
+
+
+def send_feedback(endpoint: str, body: Mapping[str, Any]) -> None:
+    """Send an answer to a collector; the token comes from RAGTRIAGE_COLLECT_TOKEN.
+
+    Raises:
+        DataError: there is no collector, or it refuses the answer.
+    """
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise DataError(f"endpoint {endpoint[:80]!r}; accepted: an address such as http://127.0.0.1:4318")
+    address = endpoint if parts.path.rstrip("/").endswith(ADDRESS) else f"{endpoint.rstrip('/')}{ADDRESS}"
+    token = os.environ.get(TOKEN)
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310 -- checked above
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310 -- checked above
+            return
+    except urllib.error.HTTPError as error:
+        said = " ".join(error.read(500).decode("utf-8", "replace").split())
+        reason = f"answers {error.code}" + (f": {said}" if said else "")
+    except OSError as error:
+        reason = f"does not answer ({error.reason if isinstance(error, urllib.error.URLError) else error})"
+    raise DataError(f"{address}: {reason}; accepted: the address of a running `ragtriage collect`")
