@@ -190,6 +190,14 @@ class Calls(Database):
             first, last = connection.execute("SELECT min(time), max(time) FROM calls").fetchone()
         return None if first is None else (first, last)
 
+    def time_at_share(self, share: float) -> float:
+        """Return the time before which a share of the calls lies, the oldest first."""
+        with self.open() as connection:
+            (total,) = connection.execute("SELECT count(*) FROM calls").fetchone()
+            query = "SELECT time FROM calls ORDER BY time LIMIT 1 OFFSET ?"
+            row = connection.execute(query, (int(total * share),)).fetchone()
+        return float("inf") if row is None else float(row[0])
+
     def per_window(self, first: float, last: float, seconds: int) -> tuple[IntArray, IntArray]:
         """Return the number of calls in each window of a time: windows since 1970, and their calls."""
         query = (

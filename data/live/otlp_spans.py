@@ -1,7 +1,7 @@
 """Spans in the protobuf messages of OTLP: what is stored of each at once, and what is read of it later."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -11,6 +11,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.importers.tools.otlp import MAX_DEPTH, recorded_span, service_name
+
+FACTS = {  # of a call -> the attributes that say it
+    "user_id": ("user.id", "enduser.id", "langfuse.user.id", "gen_ai.user.id", "user_id", "userId"),
+    "release": ("release", "langfuse.release", "app.version"),
+}
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,13 @@ class StoredSpan:
     service: str  # name of the service, with its version
     release: str  # version of the service, "" where it says none
     content: bytes  # the span as a protobuf message
+
+
+def parsed_request(payload: bytes) -> ExportTraceServiceRequest:
+    """Return the request in a record of the journal."""
+    request = ExportTraceServiceRequest()
+    request.ParseFromString(payload)
+    return request
 
 
 def stored_spans(request: ExportTraceServiceRequest) -> Iterator[StoredSpan]:
@@ -51,7 +63,13 @@ def read_span(stored: StoredSpan) -> Span:
     events = [(event.name, _attributes(event.attributes)) for event in span.events]
     failed = span.status.code == Status.STATUS_CODE_ERROR
     attributes = _attributes(span.attributes)
-    return recorded_span(bare, attributes, events, failed=failed, message=span.status.message)
+    read = recorded_span(bare, attributes, events, failed=failed, message=span.status.message)
+    found = {
+        name: next((str(attributes[key]) for key in keys if attributes.get(key) not in (None, "")), "")
+        for name, keys in FACTS.items()
+    }
+    known = {name: fact for name, fact in found.items() if fact}
+    return replace(read, attributes={**read.attributes, **known})
 
 
 def _attributes(listed: Sequence[KeyValue]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ _TEMPORARY = re.compile(r"\.(staging|deleted)-(?P<host>.+)-(?P<pid>[0-9]{1,9})-[
 DEFAULT_FOLDER = "ragtriage-workspace"
 REPORTED_MEANS = "reported_means"  # in the configuration, though no setting: the results that a file reports
 SCALES = "score_scales"  # likewise: metric -> [least, greatest] of the tool that scored it
+LIVE = "live"  # likewise: from when to when a window of live traffic is, and how many calls it had
 
 
 def utc_now() -> datetime:
@@ -120,7 +121,7 @@ def flat_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return {
         path: value
         for key, setting in config.items()
-        if key not in (REPORTED_MEANS, SCALES)
+        if key not in (REPORTED_MEANS, SCALES, LIVE)
         for path, value in _flat(str(key), setting).items()
     }
 

@@ -1,0 +1,184 @@
+"""From spans to calls: the spans of a trace wait for each other, then one sample is read of them.
+
+Spans may come late, twice and in any order: they are kept by trace and span, and a trace is read again when
+more of it comes, until its spans are given up.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ragtriage.data.importers.spans.samples import sample_of_trace
+from ragtriage.data.importers.spans.span import Span
+from ragtriage.data.live.calls import Call, Calls, add_to_count, packed, put_calls
+from ragtriage.data.live.otlp_spans import StoredSpan, read_span
+from ragtriage.data.live.policy import Policy, Stratum
+from ragtriage.data.text.refusal_detection import refused_answers
+from ragtriage.metrics.live.sampling import keep
+
+LATE = "late spans"  # fact: how many came when their trace was given up
+NO_QUESTION = "traces without a question"  # fact: how many are no calls
+TRACES_AT_ONCE = 500
+_PUT_SPAN = (
+    "INSERT OR REPLACE INTO spans (trace_id, span_id, service, release, content) VALUES (?, ?, ?, ?, ?)"
+)
+_PUT_TRACE = (
+    "INSERT INTO traces (trace_id, last_came) VALUES (?, ?)"
+    " ON CONFLICT (trace_id) DO UPDATE SET last_came = max(last_came, excluded.last_came), is_read = 0"
+)
+_GIVEN_UP = (
+    "SELECT trace_id FROM calls WHERE trace_id IN (SELECT value FROM json_each(?))"
+    " AND trace_id NOT IN (SELECT trace_id FROM traces)"
+)
+_DISLIKED = (
+    "SELECT DISTINCT trace_id FROM feedback WHERE trace_id IN (SELECT value FROM json_each(?))"
+    " AND ((name = 'thumb' AND value <= 0) OR (name IN ('satisfaction_score', 'stars') AND value <= 2))"
+)
+
+
+@dataclass(frozen=True)
+class TraceFacts:
+    """What the spans of a trace say beside its sample."""
+
+    time: float  # when it began, seconds since 1970
+    user_id: str = ""
+    release: str = ""
+
+
+def put_spans(connection: sqlite3.Connection, spans: Sequence[StoredSpan], now: float) -> None:
+    """Keep spans until their trace is read; those of a trace that was given up are only counted."""
+    traces = _json({span.trace_id for span in spans})
+    given_up = {row[0] for row in connection.execute(_GIVEN_UP, (traces,))}
+    fresh = [span for span in spans if span.trace_id not in given_up]
+    if len(fresh) < len(spans):
+        add_to_count(connection, LATE, len(spans) - len(fresh))
+    rows = [(span.trace_id, span.span_id, span.service, span.release, span.content) for span in fresh]
+    connection.executemany(_PUT_SPAN, rows)
+    connection.executemany(_PUT_TRACE, [(trace, now) for trace in {span.trace_id for span in fresh}])
+
+
+def read_traces(calls: Calls, policy: Policy, now: float, *, whole: bool = False) -> int:
+    """Turn the traces that no span came to for a while into calls, and return how many were read.
+
+    Args:
+        calls: the live traffic.
+        policy: says how long to wait, and what is kept.
+        now: seconds since 1970.
+        whole: whether all traces are whole, as those of a file are; nothing is waited for.
+    """
+    before = float("inf") if whole else now - policy.windows.settle
+    total = 0
+    while True:
+        with calls.changing() as connection:
+            query = (
+                "SELECT trace_id FROM traces WHERE NOT is_read AND last_came < ? ORDER BY last_came LIMIT ?"
+            )
+            ready = [row[0] for row in connection.execute(query, (before, TRACES_AT_ONCE))]
+            put_calls(connection, _calls_of(connection, ready, policy, now))
+            connection.executemany(
+                "UPDATE traces SET is_read = 1 WHERE trace_id = ?", [(it,) for it in ready]
+            )
+        total += len(ready)
+        if len(ready) < TRACES_AT_ONCE:
+            return total
+
+
+def give_up_spans(calls: Calls, policy: Policy, now: float) -> None:
+    """Delete the spans of traces that were read and that no span came to for long."""
+    gone = "SELECT trace_id FROM traces WHERE is_read AND last_came < ?"
+    before = (now - policy.windows.late,)
+    with calls.changing() as connection:
+        connection.execute(f"DELETE FROM spans WHERE trace_id IN ({gone})", before)  # noqa: S608 -- constant text
+        connection.execute("DELETE FROM traces WHERE is_read AND last_came < ?", before)
+
+
+def _calls_of(
+    connection: sqlite3.Connection, trace_ids: Sequence[str], policy: Policy, now: float
+) -> list[Call]:
+    """Return the calls of traces; a trace without a question is counted."""
+    disliked = {row[0] for row in connection.execute(_DISLIKED, (_json(trace_ids),))}
+    read = [(trace, *_sample_of(connection, trace, now)) for trace in trace_ids]
+    asked = [(trace, sample, facts) for trace, sample, facts in read if sample is not None]
+    if len(asked) < len(read):
+        add_to_count(connection, NO_QUESTION, len(read) - len(asked))
+    answers = pa.array([sample.get("answer") for _, sample, _ in asked], pa.string())
+    refused = refused_answers(answers).tolist()
+    return [
+        call_of(trace, sample, facts, refused=refused[place], disliked=trace in disliked, policy=policy)
+        for place, (trace, sample, facts) in enumerate(asked)
+    ]
+
+
+def _sample_of(
+    connection: sqlite3.Connection, trace_id: str, now: float
+) -> tuple[dict[str, Any] | None, TraceFacts]:
+    """Return the sample of a trace, None without a question, and the facts that its spans say."""
+    query = "SELECT trace_id, span_id, service, release, content FROM spans WHERE trace_id = ?"
+    stored = [StoredSpan(*row) for row in connection.execute(query, (trace_id,))]
+    spans = [read_span(span) for span in stored]
+    version = next((span.release for span in stored if span.release), "")
+    starts = [span.start for span in spans if span.start is not None]
+    began = min(starts) / 1e9 if starts else now
+    facts = TraceFacts(began, _first(spans, "user_id"), _first(spans, "release") or version)
+    return sample_of_trace(spans), facts
+
+
+def _first(spans: Iterable[Span], name: str) -> str:
+    """Return what the spans say of a fact, a root before the others."""
+    roots_first = sorted(spans, key=lambda span: bool(span.parent_id))
+    return next((str(span.attributes[name]) for span in roots_first if name in span.attributes), "")
+
+
+def call_of(
+    trace_id: str,
+    sample: Mapping[str, Any],
+    facts: TraceFacts,
+    *,
+    refused: bool,
+    disliked: bool,
+    policy: Policy,
+) -> Call:
+    """Return the call of a sample: its facts, its stratum, and whether it is kept.
+
+    Args:
+        trace_id: of its trace.
+        sample: in the native form.
+        facts: what else is known of it.
+        refused: whether its answer is a refusal.
+        disliked: whether its user said so.
+        policy: says at which rate its stratum is kept.
+    """
+    error = dict(sample.get("tags") or {}).get("error")
+    answered = sample.get("answer") is not None
+    stratum: Stratum = (
+        "error" if error is not None else "thumbs_down" if disliked else "refusal" if refused else "rest"
+    )
+    rate = policy.keep.rate(stratum)
+    kept = keep(trace_id, rate)
+    answerable = {"yes": True, "no": False}.get(str(sample.get("answerable")))
+    return Call(
+        trace_id,
+        facts.time,
+        facts.release,
+        facts.user_id,
+        sample["question"] if policy.keep.questions or kept else None,
+        stratum,
+        rate,
+        kept,
+        refused if answered else None,
+        answerable,
+        None if error is None else str(error),
+        sample.get("input_tokens"),
+        sample.get("output_tokens"),
+        sample.get("latency_ms"),
+        sample=packed(sample) if kept else None,
+    )
+
+
+def _json(names: Iterable[str]) -> str:
+    """Return names as a list that SQLite reads."""
+    return json.dumps(sorted(names))

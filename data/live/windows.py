@@ -1,0 +1,133 @@
+"""Windows of time, and releases, published as runs: what every page opens like any other run."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import astuple
+from datetime import UTC, datetime
+from typing import Any
+
+from ragtriage.data.errors import ValidationErrors
+from ragtriage.data.importers.load import import_parsed_runs
+from ragtriage.data.live.calls import Calls, Window
+from ragtriage.data.live.policy import Policy
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.parsed_run import ParsedRun, Record
+from ragtriage.data.store.sample_schema import question_key
+from ragtriage.data.store.workspace import LIVE, Run
+
+FORMAT = "otlp"  # of such runs, in their origin
+
+
+def window_name(first: float, last: float) -> str:
+    """Return the name of a window, as "live 2026-03-01 18:00 to 19:00"; times are UTC."""
+    start, end = _moment(first), _moment(last)
+    same_day = _moment(last - 1).date() == start.date()
+    finish = "24:00" if same_day and end.date() != start.date() else f"{end:%H:%M}"
+    return f"live {start:%Y-%m-%d %H:%M} to {finish if same_day else format(end, '%Y-%m-%d %H:%M')}"
+
+
+def publish(
+    store: RunStore, calls: Calls, project: str, first: float, last: float, release: str | None = None
+) -> Run | None:
+    """Publish the kept calls of a time as a run; one that was published before is replaced if it changed.
+
+    A run that people labelled, named, tagged or compare with stays beside the new one.
+
+    Args:
+        store: the runs of the workspace.
+        calls: the live traffic of the project.
+        project: its name.
+        first: begin, seconds since 1970, included.
+        last: end, excluded.
+        release: the one release to publish; all where None.
+
+    Returns:
+        The run; None where no call of that time is kept.
+    """
+    earlier = _published(calls, first, last, release or "")
+    if earlier is not None and not earlier.stale and earlier.run_id in store.workspace.run_ids():
+        return store.workspace.read_run(earlier.run_id)
+    with calls.open() as connection:
+        total, kept = connection.execute(
+            "SELECT count(*), coalesce(sum(kept), 0) FROM calls WHERE time >= ? AND time < ?"
+            " AND (? IS NULL OR release = ?)",
+            (first, last, release, release),
+        ).fetchone()
+    if not kept:
+        return None
+    name = window_name(first, last) if release is None else f"live release {release}"
+    said = {"from": _iso(first), "to": _iso(last), "release": release or "", "calls": total, "kept": kept}
+    parsed = ParsedRun(
+        name,
+        _records(calls.samples(first, last, release)),
+        "live traffic",
+        FORMAT,
+        named_by_content=True,
+        config={LIVE: said},
+        created_at=_moment(first).replace(tzinfo=None),
+    )
+    run = import_parsed_runs(store, [parsed], project, ValidationErrors(name))[0].run
+    _note(calls, Window(first, last, release or "", run.run_id))
+    if earlier is not None and earlier.run_id != run.run_id:
+        drop_run(store, project, earlier.run_id)
+    return run
+
+
+def publish_due(store: RunStore, calls: Calls, project: str, policy: Policy, now: float) -> list[Run]:
+    """Publish the windows that ended, and anew those to which a call came since."""
+    length = policy.windows.length
+    windows = calls.windows()
+    stale = [window for window in windows if window.stale]
+    since = max((window.last for window in windows if not window.release), default=0.0)
+    parts, _ = calls.per_window(since, now, length)
+    ended = [(part * length, (part + 1) * length) for part in parts.tolist()]
+    due = [(first, last, None) for first, last in ended if last + policy.windows.settle <= now]
+    again = [(window.first, window.last, window.release or None) for window in stale]
+    published = [publish(store, calls, project, *each) for each in (*again, *due)]
+    return [run for run in published if run is not None]
+
+
+def window_of(calls: Calls, run_id: str) -> Window | None:
+    """Return the window that a run holds; None where it is no run of live traffic."""
+    return next((window for window in calls.windows() if window.run_id == run_id), None)
+
+
+def _published(calls: Calls, first: float, last: float, release: str) -> Window | None:
+    wanted = (first, last, release)
+    return next((it for it in calls.windows() if (it.first, it.last, it.release) == wanted), None)
+
+
+def _note(calls: Calls, window: Window) -> None:
+    """Note which run a window is, on itself and on its calls."""
+    with calls.changing() as connection:
+        connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?)", astuple(window))
+        if not window.release:
+            connection.execute(
+                "UPDATE calls SET run_id = ? WHERE kept AND time >= ? AND time < ?",
+                (window.run_id, window.first, window.last),
+            )
+
+
+def drop_run(store: RunStore, project: str, run_id: str) -> None:
+    """Delete the run of a window, unless a person did something with it."""
+    ledger, workspace = store.ledger, store.workspace
+    used = ledger.labels(run_id) or run_id in ledger.display_names() or run_id in ledger.tags()
+    if not used and run_id != ledger.baselines().get(project) and run_id in workspace.run_ids():
+        workspace.delete_run(run_id)
+
+
+def _records(samples: Iterator[dict[str, Any]]) -> Iterator[Record]:
+    """Yield the samples as records; a question that is asked again is numbered."""
+    asked: Counter[str] = Counter()
+    for line, sample in enumerate(samples, start=1):
+        key = str(sample.get("question_id") or question_key(sample["question"], sample.get("history")))
+        yield line, {**sample, "repeat": asked[key]}
+        asked[key] += 1
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _iso(seconds: float) -> str:
+    return _moment(seconds).isoformat(timespec="seconds").replace("+00:00", "Z")

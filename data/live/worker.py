@@ -1,0 +1,119 @@
+"""What runs beside the receiver: the journal becomes calls, calls become runs, and old traffic goes."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from ragtriage.data.errors import DataError
+from ragtriage.data.live.assembly import give_up_spans, put_spans, read_traces
+from ragtriage.data.live.calls import Calls, add_to_count, live_folder, put_fact, put_feedback
+from ragtriage.data.live.feedback import answers_from
+from ragtriage.data.live.journal import Kind, Position, Record, read_journal
+from ragtriage.data.live.otlp_spans import parsed_request, stored_spans
+from ragtriage.data.live.policy import FILE_NAME, read_policy
+from ragtriage.data.live.retention import retain
+from ragtriage.data.live.windows import publish_due
+from ragtriage.data.scoring.run_store import RunStore
+
+JOURNAL = "journal"  # folder of its segments
+POSITION = "read to"  # fact: place in the journal up to which everything is in the database
+DAMAGED = "damaged bytes"  # fact: of the journal, which were skipped
+EVERY = 2.0  # seconds between two rounds
+RETAIN_EVERY = 600.0
+RECORDS_AT_ONCE = 200
+
+
+class Worker:
+    """Works on the traffic of one project, in a thread of its own or round by round."""
+
+    def __init__(self, store: RunStore, project: str, say: Callable[[str], None]) -> None:
+        """Prepare the folder of the project.
+
+        Args:
+            store: the runs of the workspace.
+            project: whose traffic it is.
+            say: told in a sentence what went wrong; the next round tries again.
+        """
+        self.store, self.project, self._say = store, project, say
+        self.calls = Calls.of(store.workspace, project, create=True)
+        self.folder = live_folder(store.workspace, project)
+        self.policy = read_policy(self.folder / FILE_NAME).policy
+        self._said, self._next_retention = "", 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="live worker", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the round that runs, and end; what waits in the journal is read at the next start."""
+        self._ended.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self.round(time.time())
+                self._said = ""
+            except (DataError, OSError) as error:
+                if str(error) != self._said:
+                    self._say(str(error))
+                self._said = str(error)
+            self._ended.wait(EVERY)
+
+    def round(self, now: float, *, whole: bool = False) -> None:
+        """Do all there is to do at a time.
+
+        Args:
+            now: seconds since 1970.
+            whole: whether all traces that came are whole, as those of a file are.
+        """
+        self._read_policy()
+        self.take(now)
+        read_traces(self.calls, self.policy, now, whole=whole)
+        publish_due(self.store, self.calls, self.project, self.policy, now)
+        give_up_spans(self.calls, self.policy, now)
+        if now >= self._next_retention:
+            retain(self.store, self.calls, self.project, self.policy, now)
+            self._next_retention = now + RETAIN_EVERY
+
+    def take(self, now: float) -> int:
+        """Put what the journal has into the database, each part with the place it was read to.
+
+        Return how many records there were.
+        """
+        written = self.calls.fact(POSITION)
+        after = Position(*json.loads(written)) if written else None
+        damaged: list[int] = []
+        records = read_journal(self.folder / JOURNAL, after, lambda damage: damaged.append(damage.size))
+        total = 0
+        while part := list(islice(records, RECORDS_AT_ONCE)):
+            self._put(part, sum(damaged), now)
+            damaged.clear()
+            total += len(part)
+        return total
+
+    def _put(self, records: Sequence[Record], damaged: int, now: float) -> None:
+        with self.calls.changing() as connection:
+            for _, kind, payload in records:
+                if kind == Kind.TRACES:
+                    put_spans(connection, list(stored_spans(parsed_request(payload))), now)
+                elif kind == Kind.FEEDBACK:
+                    answers = answers_from(json.loads(payload))
+                    put_feedback(connection, [record for answer in answers for record in answer.records])
+            if damaged:
+                add_to_count(connection, DAMAGED, damaged)
+            put_fact(connection, POSITION, json.dumps(records[-1][0]))
+
+    def _read_policy(self) -> None:
+        """Read the policy anew; one that is wrong is said, and the one before goes on."""
+        try:
+            self.policy = read_policy(self.folder / FILE_NAME).policy
+        except DataError as error:
+            if str(error) != self._said:
+                self._say(f"{error}; the policy before it goes on")
+            self._said = str(error)
