@@ -14,6 +14,7 @@ from ragtriage.data.diagnosis.coverage import DiagnosisCoverage, diagnosis_cover
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import NOT_GIVEN
 from ragtriage.data.scoring.label_correction import drawn_ratings
+from ragtriage.data.scoring.sampling import mean_of_questions
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.ledger import Label
 from ragtriage.metrics.definitions.answer_text import RIGHT_BY_TEXT
@@ -49,7 +50,7 @@ from ragtriage.metrics.diagnosis.symptoms import (
 )
 from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray
-from ragtriage.metrics.statistics.intervals import Interval, interval, question_means
+from ragtriage.metrics.statistics.intervals import Interval, hajek_mean, question_means
 from ragtriage.metrics.statistics.ppi import FEWEST_LABELS, CorrectedMean, corrected_share
 
 MOST_SLICES = 10
@@ -237,7 +238,13 @@ class Diagnosis:
     def fix_first(self) -> list[FixFirst]:
         """The stages by how many bad cases are attributed to them."""
         stages = self.stages
-        return fix_first(stages.stage, self.scored.question, measured=self.measured, inferred=stages.inferred)
+        return fix_first(
+            stages.stage,
+            self.scored.question,
+            measured=self.measured,
+            inferred=stages.inferred,
+            weights=self.scored.question_weights,
+        )
 
     @cached_property
     def pass_rate(self) -> Interval:
@@ -257,9 +264,12 @@ class Diagnosis:
 
         Where words alone tell what is right, the labels stand for the outcomes of the words, else for what
         the diagnosis says without labels: one that knows them would look better than it is. A case without
-        label whose answer people rated right is good where nothing else fails it.
+        label whose answer people rated right is good where nothing else fails it. Samples that are weighted
+        are not corrected: the labels were drawn without regard to the weights.
         """
         labels, scored = self.human_labels, self.scored
+        if scored.question_weights is not None:
+            return None
         labelled, rated = labels.drawn & labels.decided, self.rated_right
         if (labelled | np.isfinite(rated)).sum() < ENOUGH_LABELS:
             return None
@@ -308,7 +318,7 @@ class Diagnosis:
             values = np.array([*group.labels], dtype=object)[group.codes]
             slices[group.name] = np.where(values == NOT_GIVEN, "", values)
         known = self.measured
-        if not known.any():
+        if not known.any() or self.scored.question_weights is not None:  # an exact test knows no weights
             return []
         slices = {name: values[known] for name, values in slices.items()}
         return worst_slices(self.bad.bad[known], slices, self.scored.question[known], limit=None)
@@ -334,8 +344,7 @@ class Diagnosis:
 
     def _mean(self, values: FloatArray) -> float:
         """Return the mean over questions; NaN where nothing is measured."""
-        means = question_means(values, self.scored.question)[0]
-        return float(np.nanmean(means)) if np.isfinite(means).any() else float("nan")
+        return hajek_mean(question_means(values, self.scored.question)[0], self.scored.question_weights)
 
 
 def corrected_interval(corrected: CorrectedMean) -> Interval:
@@ -358,8 +367,7 @@ def pass_rate(diagnosis: Diagnosis, keep: BoolArray | None = None) -> Interval:
         good = np.where(keep, good, np.nan)
     means, _ = question_means(good, scored.question)
     applicable = len(scored.question_ids) if keep is None else len(np.unique(scored.question[keep]))
-    binary = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
-    return interval(means, scored.clusters, applicable, binary)
+    return mean_of_questions(scored, means, applicable)
 
 
 def passing_of(diagnosis: Diagnosis) -> FloatArray:

@@ -8,11 +8,12 @@ import numpy as np
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.diagnosis.doubts import stage_doubt
 from ragtriage.data.diagnosis.good_case import right_by_context
+from ragtriage.data.scoring.sampling import mean_of_questions
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, UPSTREAM
 from ragtriage.metrics.diagnosis.slices import Concentration
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
-from ragtriage.metrics.statistics.intervals import interval, question_means
+from ragtriage.metrics.statistics.intervals import question_means
 
 FEWEST = 10  # measured cases from which on a share of them is a conclusion
 LARGE = 0.1  # share of the cases that must be bad beyond chance for the fault to lead
@@ -57,8 +58,7 @@ def many_refused(diagnosis: Diagnosis) -> bool:
     """Return whether so many questions, beyond chance, are refused although they have an answer."""
     scored = diagnosis.scored
     means = question_means(diagnosis.refusals.wrong.astype(np.float64), scored.question)[0]
-    binary = bool(np.isin(means, (0.0, 1.0)).all())
-    measured = interval(means, scored.clusters, len(means), binary)
+    measured = mean_of_questions(scored, means)
     return measured.n_scored >= FEWEST and measured.low >= LARGE
 
 

@@ -12,6 +12,7 @@ from ragtriage.data.diagnosis.diagnosis import NOT_OF_THE_QUESTION, Diagnosis, c
 from ragtriage.data.diagnosis.main_loss import WORDY
 from ragtriage.data.gates.gate_kinds import judge_checks, of_interval
 from ragtriage.data.scoring.label_correction import rated_values
+from ragtriage.data.scoring.sampling import mean_of_questions
 from ragtriage.data.suites.check_table import check_table
 from ragtriage.metrics.diagnosis.check_kinds import FORMAT
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
@@ -30,7 +31,7 @@ from ragtriage.metrics.sanity.documents import off_scale
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.distributions import regularised_beta
-from ragtriage.metrics.statistics.intervals import interval, question_means
+from ragtriage.metrics.statistics.intervals import question_means
 from ragtriage.metrics.statistics.ppi import CorrectedMean, corrected_share
 
 RIGHT_ANSWERS = Gate("right answers", 0.5, False, "block", "most of its answers are wrong")
@@ -63,8 +64,7 @@ def judge_right_answers(run: Diagnosis) -> GateResult:
     if (corrected := _corrected_right(run, np.where(known, ~wrong, np.nan))) is not None:
         return of_interval(RIGHT_ANSWERS, corrected_interval(corrected), "diagnosed")
     means, _ = question_means(values, run.scored.question)
-    binary = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
-    measured = interval(means, run.scored.clusters, len(run.scored.question_ids), binary)
+    measured = mean_of_questions(run.scored, means, len(run.scored.question_ids))
     return of_interval(RIGHT_ANSWERS, measured, "diagnosed")
 
 

@@ -22,6 +22,7 @@ from ragtriage.data.declarations import HOW_TO_DECLARE
 from ragtriage.data.diagnosis.diagnosis import Diagnosis, pass_rate
 from ragtriage.data.errors import DataError
 from ragtriage.data.scoring.grouping import NOT_GIVEN
+from ragtriage.data.scoring.sampling import mean_of_questions
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.data.suites.check_table import check_table, passed_shares
@@ -46,7 +47,7 @@ from ragtriage.metrics.metric_registry import (
 from ragtriage.metrics.number_text import number
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 from ragtriage.metrics.statistics.distributions import quantile_interval
-from ragtriage.metrics.statistics.intervals import METHODS, Interval, interval, question_means
+from ragtriage.metrics.statistics.intervals import METHODS, Interval, hajek_mean, question_means
 from ragtriage.metrics.statistics.max_t import FamilyTest
 
 RECALL_OF_GOLD = ("recall", "all_hops_recall", "span_recall")
@@ -96,7 +97,7 @@ def judge_mean_gate(
         f"{metric_summary.source}, {METHODS.get(metric_summary.method, metric_summary.method)}",
     )
     if metric_summary.raw is None:
-        return judged
+        return _of_sample(judged, metric_summary.effective_n)
     how = label_correction_text(metric_summary.n_labels, metric_summary.method, metric_summary.raw)
     return replace(judged, raw=metric_summary.raw, obtained=how)
 
@@ -113,7 +114,8 @@ def _recall_by_gold(gate: Gate, run: Diagnosis) -> str:
     name = run.context_metric or ""
     if gate.metric != "context_recall" or name.partition("@")[0] not in RECALL_OF_GOLD:
         return ""
-    mean = float(np.nanmean(question_means(run.scored.values(name), run.scored.question)[0]))
+    means = question_means(run.scored.values(name), run.scored.question)[0]
+    mean = hajek_mean(means, run.scored.question_weights)
     return f"it needs claims of the reference ({title_of(name)} by the gold: {number(mean)})"
 
 
@@ -191,8 +193,7 @@ def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResu
         return unmeasured(gate, reason, excused=True)
     if not n_scored:
         return unmeasured(gate, f"none of its checks on {n_total:,} questions has a verdict", 0, n_total)
-    binary = bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())
-    result = of_interval(gate, interval(shares, scored.clusters, n_total, binary), "computed")
+    result = of_interval(gate, mean_of_questions(scored, shares, n_total), "computed")
     if result.verdict == "PASS" and (differ := _n_different(scored, np.isfinite(shares))) < gate.fewest:
         reason = f"only {differ:,} of its {n_scored:,} questions differ, and it needs {gate.fewest:,}"
         return unmeasured(gate, reason, n_scored, n_total)
@@ -229,9 +230,17 @@ def of_interval(gate: Gate, measured: Interval, source: str) -> GateResult:
     mean = measured.mean if measured.n_scored else None
     low, high = (end if np.isfinite(end) else None for end in (measured.low, measured.high))
     n, total = measured.n_scored, measured.n_applicable
-    return judge_gate(
-        gate, mean, low, high, n, total, obtained=f"{source}, {METHODS.get(measured.method, measured.method)}"
-    )
+    obtained = f"{source}, {METHODS.get(measured.method, measured.method)}"
+    judged = judge_gate(gate, mean, low, high, n, total, obtained=obtained)
+    return _of_sample(judged, measured.n_effective)
+
+
+def _of_sample(judged: GateResult, n_effective: float | None) -> GateResult:
+    """Return a result that says how many samples of one weight it rests on, where they are weighted."""
+    if n_effective is None or judged.mean is None:
+        return judged
+    obtained = f"{judged.obtained}, weighted by 1 / rate (effective n {n_effective:,.0f})"
+    return replace(judged, obtained=obtained, effective_n=n_effective)
 
 
 def judge_percentile_gate(gate: Gate, run: Diagnosis) -> GateResult:

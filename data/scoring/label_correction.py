@@ -58,8 +58,13 @@ def ratings_of_runs(ledger: Ledger) -> dict[str, Ratings]:
 
 
 def corrected(scored: ScoredRun, metric: str) -> CorrectedMean | None:
-    """Return the mean of a metric as randomly drawn ratings correct it; None where too few are there."""
+    """Return the mean of a metric as randomly drawn ratings correct it; None where too few are there.
+
+    None too where samples are weighted: the ratings were drawn without regard to the weights.
+    """
     if metric not in dict(scored.ratings.of) or metric not in scored.metrics:
+        return None
+    if scored.question_weights is not None:
         return None
     drawn = _by_sample(scored, metric, drawn=True)
     predicted = np.where(drawn.unrated, np.nan, scored.values(metric))

@@ -33,6 +33,7 @@ from ragtriage.data.scoring.grouping import (
 )
 from ragtriage.data.scoring.imported_scores import on_scale
 from ragtriage.data.scoring.label_correction import Ratings
+from ragtriage.data.scoring.sampling import Sampling, sampling_of
 from ragtriage.data.scoring.stored_scores import ScoreFile
 from ragtriage.data.store.judge_results import judge_result_path
 from ragtriage.data.store.sample_reader import StoredSamples
@@ -65,6 +66,7 @@ _READ_AGAIN = (
     "context_modes",
     "groups",
     "slices",
+    "sampling",
     "stage_features",
     "_all_stored",
 )
@@ -276,6 +278,16 @@ class ScoredRun:
         of_question = np.zeros(len(self.question_ids), dtype=np.int64)
         of_question[self.question] = codes
         return of_question
+
+    @cached_property
+    def sampling(self) -> Sampling | None:
+        """How its samples were drawn from more calls; None where they are all there is."""
+        return sampling_of(self.run, self.samples_path, lambda: self.question)
+
+    @property
+    def question_weights(self) -> FloatArray | None:
+        """(q,) how many calls each question stands for; None where all stand for as many."""
+        return None if self.sampling is None else self.sampling.question_weights
 
     @cached_property
     def repeats(self) -> IntArray:

@@ -35,6 +35,8 @@ class MetricSummary:
     # the mean without labels, where labels of a random sample corrected it; None elsewhere
     raw: float | None = None
     n_labels: int = 0  # questions of that sample
+    # scored questions of one weight that would tell as much, where the samples are weighted; None elsewhere
+    effective_n: float | None = None
 
     @property
     def source(self) -> str:
@@ -43,7 +45,10 @@ class MetricSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        return dict(vars(self))  # asdict copies every value, which takes longer than scoring
+        values = dict(vars(self))  # asdict copies every value, which takes longer than scoring
+        if self.effective_n is None:
+            del values["effective_n"]
+        return values
 
 
 def summarise(
@@ -72,7 +77,7 @@ def summarise(
         if column is not None:
             # filled in place: a metric without a column leaves its place to the next
             of_questions = means[:, len(measured)]
-            measured.append(_measured(name, _filtered(column, keep), scored.question, of_questions))
+            measured.append(_measured(name, _filtered(column, keep), scored, of_questions))
         if not hold:
             scored.release_columns()
     estimates = intervals(
@@ -81,6 +86,7 @@ def summarise(
         [entry.n_applicable for entry in measured],
         [entry.binary for entry in measured],
         bounds=[bounds_of(entry.metric) for entry in measured],
+        weights=scored.question_weights,
     )
     summaries = {
         entry.metric: MetricSummary(
@@ -96,6 +102,7 @@ def summarise(
             sources=entry.sources,
             worst=entry.worst,
             best=entry.best,
+            effective_n=estimate.n_effective,
         )
         for entry, estimate in zip(measured, estimates, strict=True)
     }
@@ -139,24 +146,27 @@ class _Measured:
     best: float | None
 
 
-def _measured(name: str, column: MetricColumn, question: IntArray, means: FloatArray) -> _Measured:
+def _measured(name: str, column: MetricColumn, scored: ScoredRun, means: FloatArray) -> _Measured:
     """Put the means of a metric by question into `means`, and return the rest.
 
     Where too few questions have a value for a mean to be stated, they are left out, and the bounds stay.
     """
+    question, weights = scored.question, scored.question_weights
     means[:] = question_means(column.values[:, None], question)[0][:, 0]
-    failed, declaration = _failed(question, column, means), declared(name)
-    applicable = int(np.count_nonzero(np.bincount(question[(column.status != Status.NOT_APPLICABLE)])))
-    open_questions, missing = applicable - int(np.isfinite(means).sum()), failed
-    if declaration and open_questions > (1 - declaration.least_scored) * applicable + 1e-9:
-        missing = open_questions
-    bounds = _missing(means, missing, bounds_of(name))
-    if missing > failed:
+    applicable = _with(question, column.status != Status.NOT_APPLICABLE, len(means))
+    failed, declaration = _with(question, column.status == Status.FAILED, len(means)), declared(name)
+    failed &= np.isnan(means)
+    missing, open_ = failed, applicable & np.isnan(means)
+    n, n_applicable = int(failed.sum()), int(applicable.sum())
+    if declaration and open_.sum() > (1 - declaration.least_scored) * n_applicable + 1e-9:
+        missing = open_
+    bounds = _missing(means, missing, bounds_of(name), weights)
+    if missing.sum() > n:
         means[:] = np.nan
     return _Measured(
         metric=name,
-        n_applicable=applicable,
-        n_failed=failed,
+        n_applicable=n_applicable,
+        n_failed=n,
         binary=bool(np.isin(means[np.isfinite(means)], (0.0, 1.0)).all()),
         sources=column.sources,
         **bounds,
@@ -195,15 +205,18 @@ def _filtered(column: MetricColumn, keep: BoolArray | None) -> MetricColumn:
     )
 
 
-def _failed(question: IntArray, column: MetricColumn, means: FloatArray) -> int:
-    failed = np.unique(question[column.status == Status.FAILED])
-    return int(np.isnan(means[failed]).sum())
+def _with(question: IntArray, chosen: BoolArray, size: int) -> BoolArray:
+    """(size,) True for the questions that have a chosen sample."""
+    return np.bincount(question[chosen], minlength=size) > 0
 
 
-def _missing(means: FloatArray, failed: int, bounds: tuple[float, float]) -> dict[str, float | None]:
-    if failed == 0 or not np.isfinite(bounds).all():
+def _missing(
+    means: FloatArray, missing: BoolArray, bounds: tuple[float, float], weights: FloatArray | None
+) -> dict[str, float | None]:
+    if not missing.any() or not np.isfinite(bounds).all():
         return {"worst": None, "best": None}
-    low, high = missing_bounds(means, failed, *bounds)
+    lost = float(missing.sum() if weights is None else weights[missing].sum())
+    low, high = missing_bounds(means, lost, *bounds, weights)
     return {"worst": _number(low), "best": _number(high)}
 
 

@@ -154,6 +154,12 @@ Number = Annotated[
     Field(allow_inf_nan=False),
     Accepts("a finite number, or null", (float, int)),  # strict floats of pydantic take Decimal too
 ]
+Rate = Annotated[
+    float,
+    Strict(),
+    Field(gt=0, le=1),
+    Accepts("a number above 0 and at most 1: the share of such calls that was kept", (float, int)),
+]
 Flag = Annotated[bool, Strict(), Accepts("true, false or null")]
 Rank = Annotated[int, WholeFrom(1)]
 Count = Annotated[int, WholeFrom(0)]
@@ -410,6 +416,7 @@ class SampleModel(TypedDict):
     relevant_chunks: Maybe[Count]
     account_id: Maybe[Identifier]
     tools: Maybe[Annotated[ListOf[dict[str, Any]], AfterValidator(as_json)]]
+    sampling_rate: Maybe[Rate]
 
 
 sample_adapter = TypeAdapter(SampleModel)

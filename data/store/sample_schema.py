@@ -144,13 +144,14 @@ SCHEMA = pa.schema(
         ("relevant_chunks", pa.int32()),
         ("account_id", pa.string()),
         ("tools", pa.string()),
+        ("sampling_rate", pa.float64()),
     ]
 )
 
 FIELDS = dict.fromkeys(name for name in SCHEMA.names if name not in ("row", "extra")).keys()  # in order
 CONTENT_HASH = b"ragtriage.content_hash"  # key of the run's content hash in the metadata of the file
 # Missing in runs stored by earlier versions.
-LATER_FIELDS = ("retrieved_tokens", "relevant_chunks", "account_id", "tools")
+LATER_FIELDS = ("retrieved_tokens", "relevant_chunks", "account_id", "tools", "sampling_rate")
 GROWN_FIELDS = ("citations", "checks")  # with fewer keys in runs stored by earlier versions
 
 

@@ -58,8 +58,11 @@ class _Tally:
     fields: set[str] = field(default_factory=set)
     extra: dict[str, None] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)  # digest of the question of each id
+    calls: Counter[str] = field(default_factory=Counter)  # of each id, of samples with a sampling rate
 
     def add(self, sample: Sample, line: int, errors: ValidationErrors) -> None:
+        if sample["sampling_rate"] is not None:
+            self._count_by_itself(sample)
         name, repeat = sample["question_id"], sample["repeat"]
         text = hashlib.blake2b(
             " ".join(sample["question"].casefold().split()).encode("utf-8", "surrogatepass"), digest_size=8
@@ -80,6 +83,22 @@ class _Tally:
         self.n_bytes += len(content)
         sample["row"] = self.n
         self.n += 1
+
+    def _count_by_itself(self, sample: Sample) -> None:
+        """Make a call that was sampled a question of its own: it stands for calls, not for repeats."""
+        name = sample["question_id"]
+        self.calls[name] += 1
+        if sample["repeat"] or self.calls[name] > 1:
+            sample["question_id"], sample["repeat"] = f"{name} ({self.calls[name]})", 0
+
+    def check_rates(self, errors: ValidationErrors) -> None:
+        """Report a run of which only some samples have a sampling rate: no mean of it would be right."""
+        rated = self.calls.total()
+        if 0 < rated < self.n:
+            what = f"missing on {self.n - rated:,} of {self.n:,} samples, though the others have one"
+            errors.add(
+                None, "sampling_rate", what, "a rate for every sample, 1 where all such calls are kept"
+            )
 
     @property
     def n_questions(self) -> int:
@@ -116,6 +135,7 @@ def store_run(
             for group in written:
                 if groups is not None and not errors.total:
                     groups(group)
+        tally.check_rates(errors)
         errors.raise_if_any()
         if tally.n == 0 and not parsed.means:
             what = "holds no sample"

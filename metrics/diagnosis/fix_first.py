@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ragtriage.metrics.diagnosis.check_kinds import CRITICAL_SUITES
 from ragtriage.metrics.diagnosis.stages import STAGES, Owner
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
-from ragtriage.metrics.statistics.intervals import question_means
+from ragtriage.metrics.statistics.intervals import hajek_mean, question_means
 
 UNEXPLAINED = "unexplained"  # the stage, and the owner, of cases that no other stage explains
 _CRITICAL = tuple(f"check_{suite}" for suite in CRITICAL_SUITES)
@@ -26,7 +26,7 @@ class FixFirst:
     title: str  # name of at most three words
     owner: Owner  # the part of the pipeline that must change
     n_bad: int  # bad cases attributed to it
-    share: float  # of all bad cases
+    share: float  # of all bad cases, by weight where they weigh
     pass_rate_now: float  # share of good cases, a mean over questions
     # the same if every bad case of this stage became good: an upper bound, since the next stage may
     # fail on a repaired case. Cases that an oracle context left bad stay bad here
@@ -43,6 +43,7 @@ def fix_first(
     oracle_bad: NDArray[np.int8] | None = None,
     measured: BoolArray | None = None,
     inferred: BoolArray | None = None,
+    weights: FloatArray | None = None,
 ) -> list[FixFirst]:
     """Rank stages, or their owners, by their bad cases; ties by what fixing them could gain.
 
@@ -58,6 +59,7 @@ def fix_first(
         measured: (n,) True where it is known whether the case is good or bad; the pass rates leave the
             others out. By default all are.
         inferred: (n,) from ragtriage.metrics.diagnosis.stages.attribute_failures.
+        weights: (q,) of each question, in shares, pass rates and the order; None where all weigh alike.
     """
     none = np.zeros(len(stage), dtype=np.bool_)
     cases = _Cases(
@@ -66,6 +68,7 @@ def fix_first(
         np.full(len(stage), -1, dtype=np.int8) if oracle_bad is None else oracle_bad,
         (~none if measured is None else measured) | (stage >= 0),
         none if inferred is None else inferred,
+        weights,
     )
     names = np.array([entry.key if by == "stage" else entry.owner for entry in STAGES], dtype=object)
     entries = []
@@ -82,7 +85,7 @@ def fix_first(
         key=lambda entry: (
             entry.key == UNEXPLAINED,
             entry.key not in _CRITICAL,
-            -entry.n_bad,
+            -entry.n_bad if weights is None else -entry.share,
             -entry.pass_rate_if_perfect,
         ),
     )
@@ -97,10 +100,16 @@ class _Cases:
     oracle: NDArray[np.int8]
     measured: BoolArray
     inferred: BoolArray
+    weights: FloatArray | None
+
+    def size(self, chosen: BoolArray) -> float:
+        """Return how many the chosen cases are, or their weight."""
+        return float(chosen.sum() if self.weights is None else self.weights[self.questions[chosen]].sum())
 
     def pass_rate(self, good: BoolArray) -> float:
         values: FloatArray = np.where(self.measured, good.astype(np.float64), np.nan)
-        return float(np.nanmean(question_means(values, self.questions)[0]))
+        means = question_means(values, self.questions)[0]
+        return float(np.nanmean(means)) if self.weights is None else hajek_mean(means, self.weights)
 
 
 def _entry(key: str, title: str, owner: Owner, attributed: BoolArray, cases: _Cases) -> FixFirst:
@@ -117,7 +126,7 @@ def _entry(key: str, title: str, owner: Owner, attributed: BoolArray, cases: _Ca
         title=title,
         owner=owner,
         n_bad=int(attributed.sum()),
-        share=int(attributed.sum()) / int((~good).sum()),
+        share=cases.size(attributed) / cases.size(~good),
         pass_rate_now=cases.pass_rate(good),
         pass_rate_if_perfect=cases.pass_rate(good | (attributed & ~stays_bad)),
         n_oracle=n_oracle,

@@ -106,6 +106,8 @@ class GateResult:
     needed: int | None = None
     # of a mean that human labels corrected, that of the metric alone; None of others
     raw: float | None = None
+    # of a mean of weighted samples, those of one weight that would tell as much; None of others
+    effective_n: float | None = None
 
     @property
     def blocks(self) -> bool:

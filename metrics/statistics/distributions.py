@@ -213,6 +213,7 @@ class BoundedClusters:
     sums: FloatArray  # (c,) summed values of each cluster
     sizes: FloatArray  # (c,) number of values of each cluster
     bounds: tuple[float, float]  # least and greatest value; finite
+    weighted: bool = False  # whether the sizes are weights, among which few may count most
 
 
 def dirichlet_ends(
@@ -243,8 +244,8 @@ def _rescaled(column: BoundedClusters, mirrored: bool = False) -> tuple[FloatArr
     if sizes.max() == sizes.min():
         values, counts = np.unique(sums / sizes, return_counts=True)
         return values, np.ones(len(values)), counts.astype(np.float64)
-    mean_size = sizes.mean()
-    return sums / mean_size, sizes / mean_size, np.ones(len(sums))
+    unit = (sizes**2).sum() / sizes.sum() if column.weighted else sizes.mean()  # of one effective cluster
+    return sums / unit, sizes / unit, np.ones(len(sums))
 
 
 def _lower_ends(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -60,6 +61,7 @@ class Interval:
     n_clusters: int  # independent groups (conversations, or else questions) behind the scored questions
     method: Method  # how the interval was obtained; "none" where nothing is scored
     too_few: bool  # True for fewer than 10 clusters or values that do not vary
+    n_effective: float | None = None  # clusters that weigh alike and tell as much; None without weights
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,34 @@ class ClusteredValues:
     """One metric reduced to its scored clusters, in an order that depends on their values alone."""
 
     sums: FloatArray
-    counts: FloatArray
+    counts: FloatArray  # values of each cluster, or their weight
     mean: float
     error: float  # cluster-robust standard error of the mean; 0 where the cluster means do not vary
     bounds: tuple[float, float]
     zero_one: bool
     plain: bool  # every cluster is one pass or fail: a question, or equally many copies of one
+    weighted: bool = False
+
+    @cached_property
+    def effective(self) -> float:
+        """Clusters of one weight that tell as much: (sum w)^2 / sum w^2, all of them without weights.
+
+        Source: Kish 1965, "Survey Sampling".
+        """
+        many = len(self.sums)
+        return float(self.counts.sum() ** 2 / (self.counts**2).sum()) if self.weighted and many else many
+
+    @property
+    def trials(self) -> float:
+        """Trials that tell as much of a pass rate as its clusters.
+
+        Under weights no more than `effective`, and fewer where those of a large weight vary most: as many as
+        have the standard error of the rate. Source: Korn and Graubard 1998, Survey Methodology 24(2).
+        """
+        variance = self.mean * (1 - self.mean)
+        if not self.weighted or not self.error or variance <= 0:
+            return self.effective
+        return min(self.effective, variance / self.error**2)
 
     @property
     def is_bounded(self) -> bool:
@@ -82,7 +106,7 @@ class ClusteredValues:
     @property
     def bounded(self) -> BoundedClusters:
         """The clusters of a metric that is bounded."""
-        return BoundedClusters(self.sums, self.counts, self.bounds)
+        return BoundedClusters(self.sums, self.counts, self.bounds, self.weighted)
 
 
 def interval(
@@ -91,6 +115,7 @@ def interval(
     n_applicable: int,
     binary: bool = False,
     bounds: tuple[float, float] = (0.0, 1.0),
+    weights: FloatArray | None = None,
 ) -> Interval:
     """Return the mean of one value per question, with a 95 % interval; see intervals for the methods.
 
@@ -100,8 +125,9 @@ def interval(
         n_applicable: questions for which the metric has a meaning.
         binary: whether the metric is a plain pass rate (each question passes or fails).
         bounds: least and greatest value the metric can take; infinite where it is unbounded.
+        weights: (q,) of each question; None where all weigh alike.
     """
-    return intervals(values[:, None], clusters, [n_applicable], [binary], [bounds])[0]
+    return intervals(values[:, None], clusters, [n_applicable], [binary], [bounds], weights)[0]
 
 
 def intervals(
@@ -110,6 +136,7 @@ def intervals(
     n_applicable: Sequence[int],
     binary: Sequence[bool] | None = None,
     bounds: Sequence[tuple[float, float]] | None = None,
+    weights: FloatArray | None = None,
 ) -> list[Interval]:
     """Return the means of M metrics with 95 % intervals.
 
@@ -126,12 +153,17 @@ def intervals(
       and a differing value lies within the bounds: hence [mean - s (mean - lower), mean + s (upper - mean)],
       which at 0 and 1 is the Clopper-Pearson interval. NaN ends where the bounds are infinite.
 
+    With weights the mean is Hajek's, sum(w y) / sum(w), and the same intervals are over as many clusters as
+    are effective (ClusteredValues.effective, .trials); a value unseen by "dirichlet" weighs as one of them.
+    No finite population is corrected for: the interval is of the system, and so holds for its calls too.
+
     Args:
         matrix: (q, M) values, NaN where not scored.
         clusters: (q,) codes of the independent group of each question.
         n_applicable: M counts.
         binary: M flags; by default none is a pass rate.
         bounds: M pairs; (0, 1) by default. Widened to the data where values lie outside.
+        weights: (q,) of each question, above 0; None where all weigh alike.
     """
     same_length(matrix, clusters)
     many = matrix.shape[1]
@@ -139,7 +171,7 @@ def intervals(
     codes = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
     flags = binary or [False] * many
     scored = np.isfinite(matrix).sum(axis=0).tolist()
-    columns = [clustered(matrix[:, m], codes, limits[m]) for m in range(many)]
+    columns = [clustered(matrix[:, m], codes, limits[m], weights) for m in range(many)]
     methods = [_method(column, binary) for column, binary in zip(columns, flags, strict=True)]
     ends = [_ends(column, method) for column, method in zip(columns, methods, strict=True)]
     solved = [m for m, method in enumerate(methods) if method == "dirichlet"]
@@ -190,22 +222,37 @@ def mean_over_questions(values: FloatArray, clusters: IntArray | None = None) ->
     return interval(values, groups, int(np.isfinite(values).sum()), binary=True)
 
 
+def hajek_mean(values: FloatArray, weights: FloatArray | None = None) -> float:
+    """Return the mean of the finite values, weighted where weights are given; NaN without any."""
+    known = np.isfinite(values)
+    if not known.any():
+        return float("nan")
+    return float(np.average(values[known], weights=None if weights is None else weights[known]))
+
+
 def missing_bounds(
-    values: FloatArray, n_missing: int, low: float = 0.0, high: float = 1.0
+    values: FloatArray,
+    n_missing: float,
+    low: float = 0.0,
+    high: float = 1.0,
+    weights: FloatArray | None = None,
 ) -> tuple[float, float]:
     """Return the means if all n_missing values had been low, and if all had been high.
 
     Args:
         values: (q,) values, NaN where not scored (not counted; n_missing is the number that failed).
-        n_missing: values that should exist and do not.
+        n_missing: values that should exist and do not; their weight where there are weights.
         low: worst value of the metric.
         high: best value of the metric.
+        weights: (q,) of each value; None where all weigh alike.
     """
-    finite = values[np.isfinite(values)]
-    total = len(finite) + n_missing
+    known = np.isfinite(values)
+    weight = float(known.sum() if weights is None else weights[known].sum())
+    seen = values[known].sum() if weights is None else (values * weights)[known].sum()
+    total = weight + n_missing
     if total == 0:
         return np.nan, np.nan
-    return float((finite.sum() + n_missing * low) / total), float((finite.sum() + n_missing * high) / total)
+    return float((seen + n_missing * low) / total), float((seen + n_missing * high) / total)
 
 
 def questions_to_exclude(share: Interval, limit: float) -> int | None:
@@ -224,7 +271,8 @@ def questions_to_exclude(share: Interval, limit: float) -> int | None:
     distance = abs(share.mean - limit)
     if not share.n_clusters or not np.isfinite(share.low) or distance < 1e-9:
         return None
-    size = share.n_scored / share.n_clusters  # questions per cluster
+    independent = share.n_effective or share.n_clusters
+    size = share.n_scored / independent  # questions per cluster
     if share.method in ("exact", "no variance") and share.mean in (0.0, 1.0):
         clusters = np.log(_ALPHA / 2) / np.log(1 - distance)
     elif share.method in ("exact", "wilson"):  # from 10 clusters the exact interval gives way to Wilson's
@@ -232,7 +280,7 @@ def questions_to_exclude(share: Interval, limit: float) -> int | None:
         clusters = max(score, FEW_CLUSTERS)
     else:
         reach = share.mean - share.low if limit < share.mean else share.high - share.mean
-        clusters = share.n_clusters * (reach / distance) ** 2
+        clusters = independent * (reach / distance) ** 2
     return int(np.ceil(clusters * size))
 
 
@@ -251,26 +299,35 @@ def sum_by(columns: FloatArray, codes: IntArray, size: int) -> tuple[FloatArray,
     return np.stack(sums, axis=1), np.stack(counts, axis=1)
 
 
-def clustered(values: FloatArray, codes: IntArray, bounds: tuple[float, float]) -> ClusteredValues:
+def clustered(
+    values: FloatArray, codes: IntArray, bounds: tuple[float, float], weights: FloatArray | None = None
+) -> ClusteredValues:
     """Return (q,) values summed by cluster, NaN left out; the bounds are widened to the data."""
     finite = np.isfinite(values)
+    weights = None if weights is None else weights[finite]
     values, codes = values[finite], codes[finite]
     if not len(values):
         empty = np.zeros(0)
         return ClusteredValues(empty, empty, np.nan, np.nan, bounds, zero_one=False, plain=True)
     order = np.argsort(values)
     values, codes = values[order], codes[order]
-    sizes: FloatArray = np.bincount(codes).astype(np.float64)
+    if weights is not None:
+        weights = weights[order]
+    sizes: FloatArray = np.bincount(codes, weights).astype(np.float64)
     present = sizes > 0
-    sums: FloatArray = np.bincount(codes, weights=values)[present].astype(np.float64)
+    weighted = values if weights is None else values * weights
+    sums: FloatArray = np.bincount(codes, weights=weighted)[present].astype(np.float64)
     counts = sizes[present]
     order = np.lexsort((counts, sums))
     sums, counts = sums[order], counts[order]
     limits = min(bounds[0], float(values[0])), max(bounds[1], float(values[-1]))
-    mean = float(np.clip(values.mean(), values[0], values[-1]))
+    mean = values.mean() if weights is None else weighted.sum() / weights.sum()
+    mean = float(np.clip(mean, values[0], values[-1]))
     zero_one = bounds == (0.0, 1.0) and bool(np.all((values == 0) | (values == 1)))
-    plain = bool((counts == counts[0]).all() and ((sums == 0) | (sums == counts)).all())
-    return ClusteredValues(sums, counts, mean, _error(sums, counts, mean), limits, zero_one, plain)
+    alike = weights is not None or bool((counts == counts[0]).all())
+    plain = alike and bool(((sums == 0) | (sums == counts)).all())
+    error = _error(sums, counts, mean)
+    return ClusteredValues(sums, counts, mean, error, limits, zero_one, plain, weights is not None)
 
 
 def _error(sums: FloatArray, counts: FloatArray, mean: float) -> float:
@@ -283,7 +340,7 @@ def _error(sums: FloatArray, counts: FloatArray, mean: float) -> float:
 
 
 def _method(column: ClusteredValues, binary: bool) -> Method:
-    clusters = len(column.sums)
+    clusters = column.effective
     if clusters == 0:
         return "none"
     if column.zero_one and (clusters < FEW_CLUSTERS or column.error == 0):
@@ -298,13 +355,13 @@ def _method(column: ClusteredValues, binary: bool) -> Method:
 
 
 def _ends(column: ClusteredValues, method: Method) -> tuple[float, float]:
-    clusters, mean = len(column.sums), column.mean
+    clusters, mean = column.effective, column.mean
     if method in ("none", "dirichlet"):  # the latter are solved together
         return np.nan, np.nan
     if method == "wilson":
-        return wilson(mean, clusters)
+        return wilson(mean, column.trials)
     if method == "exact":
-        return clopper_pearson(mean, clusters)
+        return clopper_pearson(mean, column.trials)
     if method == "no variance":
         if not column.is_bounded:
             return np.nan, np.nan
@@ -314,12 +371,12 @@ def _ends(column: ClusteredValues, method: Method) -> tuple[float, float]:
     return mean - reach, mean + reach
 
 
-def _quantile(method: Method, level: float, clusters: int) -> float:
+def _quantile(method: Method, level: float, clusters: float) -> float:
     """Return the quantile of Student's t or of the normal distribution at a level."""
     return t_quantile(level, clusters - 1) if method == "t" else normal_quantile(level)
 
 
-def wilson(rate: float, n: int) -> tuple[float, float]:
+def wilson(rate: float, n: float) -> tuple[float, float]:
     """Return the 95 % score interval of a share of n. Source: Wilson 1927, JASA 22(158)."""
     z = normal_quantile(1 - _ALPHA / 2)
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
@@ -327,7 +384,7 @@ def wilson(rate: float, n: int) -> tuple[float, float]:
     return float(centre - reach), float(centre + reach)
 
 
-def clopper_pearson(rate: float, n: int) -> tuple[float, float]:
+def clopper_pearson(rate: float, n: float) -> tuple[float, float]:
     """Return the exact 95 % interval of a share of n. Source: Clopper and Pearson 1934, Biometrika 26(4)."""
     passes = rate * n
     low = 0.0 if passes <= 0 else beta_quantile(_ALPHA / 2, passes, n - passes + 1)
@@ -338,10 +395,11 @@ def clopper_pearson(rate: float, n: int) -> tuple[float, float]:
 def _interval(
     column: ClusteredValues, ends: tuple[float, float], n_scored: int, n_applicable: int, method: Method
 ) -> Interval:
-    few = len(column.sums) < FEW_CLUSTERS or column.error == 0
+    few = column.effective < FEW_CLUSTERS or column.error == 0
+    effective = column.effective if column.weighted else None
     low = float(np.clip(min(ends[0], column.mean), *column.bounds))
     high = float(np.clip(max(ends[1], column.mean), *column.bounds))
-    return Interval(column.mean, low, high, n_scored, n_applicable, len(column.sums), method, few)
+    return Interval(column.mean, low, high, n_scored, n_applicable, len(column.sums), method, few, effective)
 
 
 def question_means(values: FloatArray, question: IntArray) -> tuple[FloatArray, IntArray]:

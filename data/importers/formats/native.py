@@ -226,7 +226,8 @@ GOLD = ("reference_answer", "reference_claims", "relevant", "relevant_spans")
 
 
 # "error" is what an importer or a tool names a sample that ended in one
-_MEASURED = OF_A_RUN.union(GOLD, ("error",)) - {"row", "repeat", "context_mode", "prompt", "account_id"}
+_NOT_MEASURED = {"row", "repeat", "context_mode", "prompt", "account_id", "sampling_rate"}
+_MEASURED = OF_A_RUN.union(GOLD, ("error",)) - _NOT_MEASURED
 
 
 def is_of_a_run(record: object) -> bool:

@@ -11,7 +11,7 @@ from ragtriage.data.importers.formats.own_tables import Reshaped, reshaped
 from ragtriage.data.importers.formats.table_records import Gold, records_of
 from ragtriage.data.importers.importer import Options, Peek, Read, Reader, Row, ToolRows, each, question_set
 from ragtriage.data.importers.parsing.cells import CellError, is_blank, read_cell
-from ragtriage.data.importers.parsing.columns import Plan, plan_columns
+from ragtriage.data.importers.parsing.columns import OF_SAMPLING, RATE, Plan, plan_columns
 from ragtriage.data.importers.parsing.headings import mapped
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.importers.parsing.names import NothingMeasuredError, guessed_fields, metric_name
@@ -132,8 +132,9 @@ def _misfits(table: Table, plan: Plan) -> list[str]:
             normalise(record, line, errors)
         faults.update({error.field.partition(" (as ")[0].partition("[")[0] for error in errors.first})
     columns = {field: name for name, field in plan.fields.items()}
-    named = ((columns.get(name, name), n) for name, n in faults.items())
-    return [name for name, n in named if name in plan.fields and 2 * n > len(rows)]
+    named = ((columns.get(name, name), n) for name, n in faults.items() if 2 * n > len(rows))
+    # a rate that is out of range is an error, or the plain means would be shown
+    return [name for name, _ in named if plan.fields.get(name, RATE) not in OF_SAMPLING]
 
 
 def reader_of(tool: ToolRows, key: str) -> Read:

@@ -17,7 +17,7 @@ from ragtriage.data.importers.parsing.cells import (
     read_cell,
     read_score,
 )
-from ragtriage.data.importers.parsing.columns import NUMBER_FIELDS, Plan
+from ragtriage.data.importers.parsing.columns import NUMBER_FIELDS, WEIGHT, Plan
 from ragtriage.data.importers.parsing.containers import TOTALS
 from ragtriage.data.importers.parsing.head_column import put_check, with_point
 from ragtriage.data.importers.parsing.headings import PASSED
@@ -232,6 +232,8 @@ class _Builder:
             if field == "scores" and isinstance(value, list):  # with labels, annotators and the like
                 record[f"{column} (list)" if column in FIELDS else column] = value
             return
+        if field == WEIGHT:
+            field, parsed = "sampling_rate", 1 / parsed  # type: ignore[operator]  # a number, as it was read
         record["latency_ms" if field == "latency_s" else field] = parsed
         if field == "reference_answer":
             others = read_cell("relevant_texts", value) if parsed != value else []

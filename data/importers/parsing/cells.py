@@ -16,7 +16,7 @@ from ragtriage.data.store.sample_models import answer_text, as_json, is_finite
 from ragtriage.data.store.sample_schema import FIELDS
 
 LIST_ACCEPTED = "a JSON list or a Python list"
-PSEUDO_FIELDS = ("run", "retrieved_ids", "retrieved_scores", "relevant_texts", "latency_s")
+PSEUDO_FIELDS = ("run", "retrieved_ids", "retrieved_scores", "relevant_texts", "latency_s", "sampling_weight")
 FAILED_WORDS = {"", "nan", "null", "none", "n/a", "na", "-"}
 VERDICTS = {"true": True, "false": False, "yes": True, "no": False}
 FLAGS = {**VERDICTS, "1": True, "0": False}
@@ -320,10 +320,18 @@ def _type(value: object) -> object:
     return ", ".join(map(str, names)) if isinstance(names, list) else _text(names)
 
 
+def _weight(value: object) -> object:
+    """Return how many calls a row stands for."""
+    weight = _number(value)
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 1 <= weight < math.inf:
+        raise CellError(f"found {_shown(value)}", "a weight of 1 or more: how many calls the row stands for")
+    return weight
+
+
 STRUCTURED = (*("relevant_spans", "claims", "reference_claims", "used", "citations"), *("human", "checks"))
 NUMBERS = (
     *("repeat", "latency_ms", "latency_s", "retrieval_ms", "input_tokens", "output_tokens"),
-    *("cost_usd", "peak_memory_mb"),
+    *("cost_usd", "peak_memory_mb", "sampling_rate"),
 )
 READERS: dict[str, Callable[[object], Any]] = {
     **dict.fromkeys(STRUCTURED, _structured),
@@ -345,6 +353,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "reference_answer": _reference,
     "answerable": _answerable,
     "refused": _flag,
+    "sampling_weight": _weight,
     "history": read_turns,
 }
 if unknown := READERS.keys() - FIELDS - set(PSEUDO_FIELDS):

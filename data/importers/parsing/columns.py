@@ -111,8 +111,11 @@ TEXT_FIELDS = {"question", "answer", "reference_answer", "search_query", "prompt
 LIST_FIELDS = {"retrieved", "candidates", "history", "relevant", "relevant_texts", "retrieved_ids"}
 NUMBER_FIELDS = {
     *("latency_ms", "latency_s", "retrieval_ms", "input_tokens", "output_tokens", "cost_usd"),
-    "peak_memory_mb",
+    *("peak_memory_mb", "sampling_rate", "sampling_weight"),
 }
+RATE, WEIGHT = "sampling_rate", "sampling_weight"
+OF_SAMPLING = {RATE, WEIGHT}
+_OF_ANYTHING = {"sample_rate", "weight", "weights"}  # rates and weights of other things than calls, too
 
 
 @dataclass(frozen=True)
@@ -308,7 +311,7 @@ def _guess_fields(columns: list[HeadColumn], fields: dict[str, str]) -> None:
     by_plain = {plain_name(column.name): column for column in reversed(columns)}
     exact = {column.name: column for column in columns}
     for field, names in synonyms().items():
-        if field in fields.values():
+        if field in fields.values() or (field == WEIGHT and RATE in fields.values()):
             continue
         for name in names:
             column = exact.get(name) or by_plain.get(name)
@@ -341,6 +344,8 @@ def _fits(column: HeadColumn, field: str) -> bool:
         texts = column.share(lambda value: isinstance(value, str | int) and len(str(value)) <= MAX_TAG_LENGTH)
         few = column.distinct <= max(1, min(MAX_RUNS, column.rows // 2))
         return texts == 1.0 and few
+    if field in OF_SAMPLING and plain_name(column.name) in _OF_ANYTHING:
+        return column.distinct > 1 and column.share(lambda value: _reads_as(field, value)) == 1.0
     if field in NUMBER_FIELDS:
         return column.numeric >= 0.5
     if column.numeric == 1.0 and (
@@ -357,6 +362,8 @@ def _reads_as(field: str, value: object) -> bool:
         parsed = read_cell(field, value)
     except CellError:
         return False
+    if field == RATE:
+        return isinstance(parsed, int | float) and 0 < parsed <= 1
     if field in TEXT_FIELDS:
         return isinstance(parsed, str) or (field == "question" and isinstance(parsed, list))
     if field in LIST_FIELDS:
