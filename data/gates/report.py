@@ -206,6 +206,7 @@ def _result(result: GateResult) -> dict[str, Any]:
         "largest_loss": result.largest_loss,
         "needed": result.needed,
         "raw": result.raw,
+        **({} if result.effective_n is None else {"effective_n": result.effective_n}),
         "adjusted_p": result.adjusted_p,
         "obtained": result.obtained,
         "counts": not result.excused,

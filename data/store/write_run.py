@@ -89,7 +89,7 @@ class _Tally:
         name = sample["question_id"]
         self.calls[name] += 1
         if sample["repeat"] or self.calls[name] > 1:
-            sample["question_id"], sample["repeat"] = f"{name} ({self.calls[name]})", 0
+            sample["question_id"], sample["repeat"] = f"{name} (call {self.calls[name]})", 0
 
     def check_rates(self, errors: ValidationErrors) -> None:
         """Report a run of which only some samples have a sampling rate: no mean of it would be right."""
