@@ -112,6 +112,29 @@ def mix_change(first: Sequence[int], other: Sequence[int], design_effect: float 
     return MixChange(p, float(np.sqrt(statistic / totals.sum())), moved, n)
 
 
+def topic_design_effect(users: FloatArray, alone: FloatArray) -> float:
+    """Return by how much users who ask about the same topics again widen the shares of topics.
+
+    The mean over topics of the variance of a share with each user's calls together, over that with each call
+    by itself, weighted by 1 - share; at least 1. Source: Rao and Scott 1981, as for mix_change.
+
+    Args:
+        users: (users, topics) calls of each user about each topic.
+        alone: (topics,) calls of nobody known, each by itself.
+    """
+    totals = users.sum(axis=0) + alone
+    n = float(totals.sum())
+    many = int((totals > 0).sum())
+    if many < 2 or not len(users):
+        return 1.0
+    shares = totals / n
+    sizes = users.sum(axis=1, keepdims=True)
+    squares = ((users - sizes * shares) ** 2).sum(axis=0)
+    squares += alone * (1 - shares) ** 2 + (alone.sum() - alone) * shares**2
+    effects = np.divide(squares, n * shares, out=np.zeros(len(shares)), where=shares > 0)  # times 1 - share
+    return max(1.0, float(effects.sum() / (many - 1)))
+
+
 def _without_rare(table: FloatArray) -> FloatArray:
     """Return a (2, topics) table whose rare topics are one column, which joins the next rarest if need be."""
     least = table.sum(axis=0) * (table.sum(axis=1).min() / table.sum())

@@ -1,0 +1,297 @@
+"""Rules of alerts: from the values of windows, each with its interval, to states. Nothing is read here."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ragtriage.data.live.calls import CallFacts
+from ragtriage.data.live.policy import Alert
+from ragtriage.metrics.live.ewma import ewma
+from ragtriage.metrics.live.mix import mix_change, topic_design_effect
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.statistics.distributions import normal_quantile, quantile_interval
+from ragtriage.metrics.statistics.intervals import TWO_SIDED, interval
+
+State = Literal["ok", "firing", "cannot_tell", "no_data"]
+Position = Literal["beyond", "between", "inside", "too_few", "nothing"]
+BASELINE = 20  # windows that set the limits of a drift, and the mix of topics that later ones are held to
+SHARES = ("refused", "wrongly_refused", "errors")
+MEANS = ("context_tokens", "output_tokens", "latency_ms")
+CALLS = "calls_a_minute"
+TOPICS = "topics"
+_PERCENTILE = re.compile(r"latency_p([1-9][0-9])")
+
+
+@dataclass(frozen=True)
+class WindowValue:
+    """What a rule watches, in one window."""
+
+    first: float  # begin, seconds since 1970
+    last: float  # end, excluded
+    value: float  # NaN where there is none
+    low: float  # lower end of its 95 % interval, or lower limit of a drift
+    high: float  # upper end
+    n: int  # calls that have a value
+    position: Position  # the bound is beyond the limit, only the value is, or neither
+
+
+@dataclass(frozen=True)
+class WindowState:
+    """The state of a rule after a window."""
+
+    window: WindowValue
+    state: State
+    since: float  # begin of the first window that brought it
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Values of a score of kept calls, in order of time."""
+
+    time: FloatArray  # (n,) seconds since 1970
+    values: FloatArray  # (n,) NaN where a call is not scored
+    rate: FloatArray  # (n,) at which each was kept
+    user_id: Sequence[str]  # "" where it is not known
+    bounds: tuple[float, float] = (0.0, 1.0)
+
+
+def rule_states(
+    windows: Sequence[WindowValue], in_a_row: int, firing_since: float | None = None
+) -> list[WindowState]:
+    """Return the state of a rule after each window.
+
+    It fires when the bound is beyond the limit in so many windows in a row, and is over when the value is
+    within the limit in as many. Windows with too few calls, or none, neither count nor break a row.
+
+    Args:
+        windows: in order of time.
+        in_a_row: windows that must agree.
+        firing_since: since when it fired already before the first window; None where it did not.
+    """
+    states: list[WindowState] = []
+    firing, since = firing_since is not None, firing_since if firing_since is not None else math.nan
+    row: Position | None = None
+    length, begin, shown = 0, 0.0, "firing" if firing else ""
+    for window in windows:
+        if window.position in ("beyond", "inside", "between"):
+            length = length + 1 if row == window.position else 1
+            begin = begin if length > 1 else window.first
+            row = window.position
+            if length >= in_a_row and row != "between" and firing != (row == "beyond"):
+                firing, since = not firing, begin
+        state: State = "firing" if firing else _quiet(window.position)
+        if state != shown and not (shown == "firing" or state == "firing"):
+            since = window.first
+        shown = state
+        states.append(WindowState(window, state, since))
+    return states
+
+
+def _quiet(position: Position) -> State:
+    return "cannot_tell" if position == "too_few" else "no_data" if position == "nothing" else "ok"
+
+
+def is_fact(rule: Alert) -> bool:
+    """Return whether a rule with a metric watches a fact of every call, not a score of the kept ones."""
+    return rule.metric in (*SHARES, *MEANS, CALLS) or _PERCENTILE.fullmatch(rule.metric) is not None
+
+
+def fact_windows(rule: Alert, facts: CallFacts, starts: FloatArray) -> list[WindowValue]:
+    """Return the windows of a rule over facts of the calls.
+
+    Args:
+        rule: with a metric that is a fact of calls, or a silence of the traffic.
+        facts: of the calls of all windows.
+        starts: (windows,) begin of each window.
+    """
+    values = _values(rule.metric, facts)
+    users = _user_codes(facts.user_id)
+    return [
+        _fact_window(rule, start, values[part], users[part], facts.time[part])
+        for start, part in zip(starts.tolist(), _parts(facts.time, starts, rule.window), strict=True)
+    ]
+
+
+def _values(metric: str, facts: CallFacts) -> FloatArray:
+    if metric == "refused":
+        return facts.refused
+    if metric == "wrongly_refused":
+        return np.where(facts.answerable == 1, facts.refused, np.nan)
+    if metric == "errors":
+        return facts.failed
+    if metric in ("context_tokens", "output_tokens"):
+        return facts.context_tokens if metric == "context_tokens" else facts.output_tokens
+    return facts.latency_ms
+
+
+def _fact_window(
+    rule: Alert, start: float, values: FloatArray, users: IntArray, times: FloatArray
+) -> WindowValue:
+    last = start + rule.window
+    if rule.silent == "traffic":
+        position: Position = "inside" if len(times) else "beyond"
+        return WindowValue(start, last, float(len(times)), math.nan, math.nan, len(times), position)
+    if rule.metric == CALLS:
+        minutes = rule.window / 60
+        low, high = poisson_ends(len(times))
+        value = len(times) / minutes
+        return _placed(rule, start, value, (low / minutes, high / minutes), max(len(times), rule.fewest))
+    scored = np.isfinite(values)
+    n = int(scored.sum())
+    percentile = _PERCENTILE.fullmatch(rule.metric)
+    if percentile is not None:
+        quantile = quantile_interval(values, int(percentile[1]) / 100, len(np.unique(users[scored])))
+        ends = tuple(math.nan if end is None else end for end in (quantile.low, quantile.high))
+        return _placed(rule, start, math.nan if quantile.value is None else quantile.value, ends, n)
+    bounds = (0.0, 1.0) if rule.metric in SHARES else (-np.inf, np.inf)
+    mean = interval(values, users, n, rule.metric in SHARES, bounds)
+    return _placed(rule, start, mean.mean, (mean.low, mean.high), n)
+
+
+def score_windows(rule: Alert, scored: Scored, starts: FloatArray) -> list[WindowValue]:
+    """Return the windows of a rule over a score of kept calls, each weighted by 1 / its rate."""
+    users = _user_codes(scored.user_id)
+    windows = []
+    for start, part in zip(starts.tolist(), _parts(scored.time, starts, rule.window), strict=True):
+        values, weights = scored.values[part], 1 / scored.rate[part]
+        known = values[np.isfinite(values)]
+        binary = scored.bounds == (0.0, 1.0) and bool(np.isin(known, (0.0, 1.0)).all())
+        mean = interval(values, users[part], len(known), binary, scored.bounds, weights)
+        windows.append(_placed(rule, start, mean.mean, (mean.low, mean.high), len(known)))
+    return windows
+
+
+def judge_windows(rule: Alert, scored: Scored, starts: FloatArray) -> list[WindowValue]:
+    """Return the windows of the rule "judge silent": beyond where calls were kept and none is judged."""
+    windows = []
+    for start, part in zip(starts.tolist(), _parts(scored.time, starts, rule.window), strict=True):
+        judged = int(np.isfinite(scored.values[part]).sum())
+        kept = part.stop - part.start
+        position: Position = "nothing" if not kept else "inside" if judged else "beyond"
+        windows.append(
+            WindowValue(start, start + rule.window, float(judged), math.nan, math.nan, kept, position)
+        )
+    return windows
+
+
+def drift_windows(rule: Alert, starts: FloatArray, means: FloatArray, counts: IntArray) -> list[WindowValue]:
+    """Return the windows of a drift: the moving average of the means against the limits of the first 20.
+
+    Args:
+        rule: with a drift of a fact.
+        starts: (windows,) begin of each window, those of the baseline first.
+        means: (windows,) mean of the calls of each; NaN without any.
+        counts: (windows,) calls of each.
+    """
+    enough = np.where(counts >= rule.fewest, means, np.nan)
+    if int(np.isfinite(enough).sum()) < BASELINE:
+        drift = None
+    else:
+        drift = ewma(enough, BASELINE)
+    windows = []
+    for at, start in enumerate(starts.tolist()):
+        n = int(counts[at])
+        if drift is None or not n or not np.isfinite(enough[at]):
+            position: Position = "too_few" if n else "nothing"
+            low = high = value = math.nan
+        else:
+            value, low, high = float(drift.average[at]), float(drift.low[at]), float(drift.high[at])
+            position = "beyond" if drift.beyond[at] else "inside"
+        windows.append(WindowValue(start, start + rule.window, value, low, high, n, position))
+    return windows
+
+
+def topic_windows(
+    rule: Alert, starts: FloatArray, facts: CallFacts, reference: Mapping[tuple[str, str], int]
+) -> list[WindowValue]:
+    """Return the windows of a drift of topics: the share of calls that moved, where beyond chance.
+
+    Args:
+        rule: with a drift of topics.
+        starts: (windows,) begin of each window.
+        facts: of their calls.
+        reference: calls of the reference time by topic and user.
+    """
+    windows = []
+    for start, part in zip(starts.tolist(), _parts(facts.time, starts, rule.window), strict=True):
+        now = [
+            (topic, user)
+            for topic, user in zip(facts.topic[part], facts.user_id[part], strict=True)
+            if topic is not None
+        ]
+        counted: dict[tuple[str, str], int] = {}
+        for pair in now:
+            counted[pair] = counted.get(pair, 0) + 1
+        change = mix_change(*_by_topic(reference, counted), _design_effect(reference, counted))
+        n = len(now)
+        position: Position = "nothing" if not n else "too_few"
+        if n >= rule.fewest and np.isfinite(change.p):
+            position = "beyond" if change.is_change else "inside"
+        windows.append(WindowValue(start, start + rule.window, change.moved, math.nan, math.nan, n, position))
+    return windows
+
+
+def _by_topic(*counted: Mapping[tuple[str, str], int]) -> list[list[int]]:
+    topics = sorted({topic for each in counted for topic, _ in each})
+    totals = [dict.fromkeys(topics, 0) for _ in counted]
+    for total, each in zip(totals, counted, strict=True):
+        for (topic, _), calls in each.items():
+            total[topic] += calls
+    return [[total[topic] for topic in topics] for total in totals]
+
+
+def _design_effect(*counted: Mapping[tuple[str, str], int]) -> float:
+    """Return by how much the users of two times widen the shares of topics; 1 where none is known."""
+    topics = {
+        topic: code for code, topic in enumerate(sorted({pair[0] for each in counted for pair in each}))
+    }
+    tables: dict[tuple[int, str], FloatArray] = {}
+    alone = np.zeros(len(topics))
+    for window, each in enumerate(counted):
+        for (topic, user), calls in each.items():
+            if user:
+                table = tables.setdefault((window, user), np.zeros(len(topics)))
+                table[topics[topic]] += calls
+            else:
+                alone[topics[topic]] += calls
+    return topic_design_effect(np.array(list(tables.values())).reshape(-1, len(topics)), alone)
+
+
+def poisson_ends(count: int) -> tuple[float, float]:
+    """Return the 95 % score interval of the number of calls that a window can be expected to have."""
+    z = normal_quantile(TWO_SIDED)
+    centre, reach = count + z * z / 2, z * math.sqrt(count + z * z / 4)
+    return centre - reach, centre + reach
+
+
+def _placed(rule: Alert, start: float, value: float, ends: tuple[float, ...], n: int) -> WindowValue:
+    low, high = ends
+    position: Position = "between"
+    if math.isnan(value):
+        position = "nothing"
+    elif n < rule.fewest:
+        position = "too_few"
+    elif rule.at_most is not None:
+        position = "inside" if value <= rule.at_most else "beyond" if low > rule.at_most else "between"
+    elif rule.at_least is not None:
+        position = "inside" if value >= rule.at_least else "beyond" if high < rule.at_least else "between"
+    return WindowValue(start, start + rule.window, value, low, high, n, position)
+
+
+def _parts(times: FloatArray, starts: FloatArray, seconds: int) -> list[slice]:
+    """Return which of the calls, in order of time, are in each window."""
+    begins = np.searchsorted(times, starts, side="left").tolist()
+    ends = np.searchsorted(times, starts + seconds, side="left").tolist()
+    return [slice(begin, end) for begin, end in zip(begins, ends, strict=True)]
+
+
+def _user_codes(users: Sequence[str]) -> IntArray:
+    """Return a code a user; calls of nobody known have one each."""
+    names = [user or f"\0{at}" for at, user in enumerate(users)]
+    return np.unique(names, return_inverse=True)[1].astype(np.int64) if names else np.zeros(0, np.int64)
