@@ -190,10 +190,7 @@ def drift_windows(rule: Alert, starts: FloatArray, means: FloatArray, counts: In
         counts: (windows,) calls of each.
     """
     enough = np.where(counts >= rule.fewest, means, np.nan)
-    if int(np.isfinite(enough).sum()) < BASELINE:
-        drift = None
-    else:
-        drift = ewma(enough, BASELINE)
+    drift = ewma(enough, BASELINE) if int(np.isfinite(enough).sum()) >= BASELINE else None
     windows = []
     for at, start in enumerate(starts.tolist()):
         n = int(counts[at])
@@ -228,7 +225,8 @@ def topic_windows(
         counted: dict[tuple[str, str], int] = {}
         for pair in now:
             counted[pair] = counted.get(pair, 0) + 1
-        change = mix_change(*_by_topic(reference, counted), _design_effect(reference, counted))
+        before, after = _by_topic(reference, counted)
+        change = mix_change(before, after, _design_effect(reference, counted))
         n = len(now)
         position: Position = "nothing" if not n else "too_few"
         if n >= rule.fewest and np.isfinite(change.p):

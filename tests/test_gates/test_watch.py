@@ -18,7 +18,8 @@ from places import REPOSITORY
 
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.gates.config import load_gates
-from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, command_words, files_in, run_hook
+from ragtriage.data.gates.hook import command_words
+from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, files_in, report_hook
 from ragtriage.data.scoring.run_store import RunStore
 
 GOOD, BAD = 0.97, 0.3
@@ -268,7 +269,7 @@ def test_the_command_is_given_what_the_documentation_says(workspace: RunStore, f
         "names = ['RAGTRIAGE_RUN', 'RAGTRIAGE_VERDICT', 'RAGTRIAGE_PROJECT'];"
         f"open({str(said)!r}, 'w').write(json.dumps([[os.environ[one] for one in names], gate]))"
     )
-    assert run_hook(_python(code), report) == ""
+    assert report_hook(_python(code), report) == ""
     names, gate = json.loads(said.read_text(encoding="utf-8"))
     assert names == [report.run.run_id, "FAIL", "p"]
     assert gate == report.to_dict()
@@ -278,7 +279,7 @@ def test_no_shell_reads_the_command(workspace: RunStore, folder: Path) -> None:
     report, said = _report(workspace, folder), folder / "said.txt"
     code = f"import sys; open({str(said)!r}, 'w').write(repr(sys.argv[1:]))"
     words = command_words(f"{shlex.join(_python(code))} $HOME '; touch x' `id` *")
-    assert run_hook(words, report) == ""
+    assert report_hook(words, report) == ""
     assert said.read_text(encoding="utf-8") == "['$HOME', '; touch x', '`id`', '*']"
 
 
@@ -294,7 +295,7 @@ def test_no_shell_reads_the_command(workspace: RunStore, folder: Path) -> None:
 )
 def test_a_command_that_fails_is_told(workspace: RunStore, folder: Path, words: list[str], told: str) -> None:
     report, begun = _report(workspace, folder), time.monotonic()
-    assert told in run_hook(words, report, seconds=0.5)
+    assert told in report_hook(words, report, seconds=0.5)
     assert time.monotonic() - begun < 20
 
 
@@ -303,7 +304,7 @@ def test_a_command_that_takes_too_long_ends_with_what_it_has_started(
 ) -> None:
     report, number = _report(workspace, folder), folder / "pid"
     script = f"sleep 60 & echo $! > {shlex.quote(str(number))}; wait"
-    assert "killed after 1 s" in run_hook(["sh", "-c", script], report, seconds=1.0)
+    assert "killed after 1 s" in report_hook(["sh", "-c", script], report, seconds=1.0)
     child = int(number.read_text(encoding="utf-8"))
     end = time.monotonic() + 5
     while _lives(child) and time.monotonic() < end:
@@ -389,7 +390,7 @@ def test_a_signal_while_the_command_begins_ends_it_too(workspace: RunStore, fold
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(subprocess.Popen, "__init__", begin_and_interrupt)
             with pytest.raises(KeyboardInterrupt):
-                run_hook(_python(code), report)
+                report_hook(_python(code), report)
         assert signal.getsignal(signal.SIGINT) is interrupt
     finally:
         signal.signal(signal.SIGINT, before)

@@ -15,7 +15,8 @@ from ragtriage.dashboard.cli.terminal import on_signals, plain
 from ragtriage.dashboard.wording.gates import state_text, verdict_text
 from ragtriage.data.api import open_store
 from ragtriage.data.gates.config import load_gates
-from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, command_words, run_hook
+from ragtriage.data.gates.hook import command_words
+from ragtriage.data.gates.watch import Watched, Watcher, WatchOptions, report_hook
 
 
 @click.command()
@@ -87,7 +88,7 @@ def _watch(
                 ended = 0 if report is None else report.exit_code(strict)
                 if report is not None and (ended == 1 or (strict and ended)):
                     code = 1
-                    problem = run_hook(command, report, strict) if command else ""
+                    problem = report_hook(command, report, strict) if command else ""
                     if problem:
                         click.echo(f"command on FAIL: {plain(problem)}; the watch continues", err=True)
                 elif watched.status == "refused":
