@@ -37,6 +37,7 @@ WHOLE, LIGHT = "ragtriage", "ragtriage-ci"  # distributions of this package; the
 LEFT_OUT = {  # module that ragtriage-ci leaves out -> its library
     "bm25s": "bm25s",
     "jinja2": "Jinja2",
+    "opentelemetry": "opentelemetry-proto",
     "pandas": "pandas",
     "plotly": "Plotly",
     "pptx": "python-pptx",
@@ -58,6 +59,7 @@ _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a functio
     "datasets.dataset": "dataset",
     "doctor": "doctor",
     "live.ab": "ab",
+    "live.collect": "collect",
     "live.feedback": "feedback",
     "results.agreement": "agreement",
     "results.checks": "check checks citations",

@@ -38,8 +38,7 @@ class Kind(IntEnum):
     """What the payload of a record is."""
 
     TRACES = 1  # an ExportTraceServiceRequest of OTLP
-    FEEDBACK = 2  # a JSON object
-    LOGS = 3  # an ExportLogsServiceRequest of OTLP
+    FEEDBACK = 2  # a JSON list of answers, as `feedback.as_json` returns them
 
 
 class Position(NamedTuple):

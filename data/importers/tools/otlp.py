@@ -42,7 +42,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     """Read traces; a run is a service in a version. Evaluations may be logs in a file of their own."""
     reader = _Reader(errors)
     for file in (source, *options.companions):
-        for line, export in _exports(file, errors):
+        for line, export in exports(file, errors):
             reader.export(line, export)
     return reader.runs(source)
 
@@ -127,7 +127,7 @@ class _Reader:
             self._traces.attach(line, labels, span_id=span_id, trace_id=trace_id)
 
 
-def _exports(source: InputFile, errors: ValidationErrors) -> Iterator[tuple[int, Any]]:
+def exports(source: InputFile, errors: ValidationErrors) -> Iterator[tuple[int, Any]]:
     """Yield exports with their lines: one a line, a list of them, or a document with a list of resources."""
     if container(source) != "json":
         yield from json_lines(source, errors)

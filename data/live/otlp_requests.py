@@ -1,0 +1,220 @@
+"""Requests of OTLP over HTTP: from bytes to messages, without what must not be stored, and the answers."""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import orjson
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError, Message
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+
+from ragtriage.data.errors import DataError
+from ragtriage.data.importers.spans.conventions import EVALUATION
+from ragtriage.data.live.redaction import Redactor
+
+M = TypeVar("M", bound=Message)
+PROTOBUF, JSON = "application/x-protobuf", "application/json"
+ID_BYTES = {"traceId": 16, "trace_id": 16, **dict.fromkeys(("spanId", "span_id"), 8)}
+ID_BYTES |= dict.fromkeys(("parentSpanId", "parent_span_id"), 8)
+INSIDE = {  # where ids may stand below
+    *("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "spans", "links"),
+    *("resourceLogs", "resource_logs", "scopeLogs", "scope_logs", "logRecords", "log_records"),
+}
+UNKNOWN_PARENT = b"\xff" * 8  # of a score of a whole trace, which is no root of it
+WITHOUT_IDS = "spans without the 16 bytes of a trace id or the 8 bytes of a span id are left out"
+GRPC_CODES = {400: 3, 401: 16, 403: 7, 408: 4, 413: 8, 415: 3, 429: 8, 503: 14}  # of google.rpc.Status
+
+
+class MalformedError(DataError):
+    """A body that is not what its type says."""
+
+
+def message_in(message: type[M], body: bytes, media_type: str) -> M:
+    """Return the message in a body.
+
+    Raises:
+        MalformedError: it is not of its type.
+    """
+    if media_type == PROTOBUF:
+        try:
+            read: M = message.FromString(body)
+        except DecodeError as error:
+            raise MalformedError(
+                f"body: is no {message.__name__} in protobuf; accepted: the one of OTLP"
+            ) from error
+        read.DiscardUnknownFields()
+        return read
+    try:
+        return message_of(message, orjson.loads(body))
+    except orjson.JSONDecodeError as error:
+        raise MalformedError(f"body: is no JSON ({error}); accepted: the JSON of OTLP") from error
+
+
+def message_of(message: type[M], value: Any) -> M:
+    """Return the message that a JSON value stands for; ids are hexadecimal, or base64 as some write them.
+
+    Raises:
+        MalformedError: it stands for none.
+    """
+    if not isinstance(value, dict):
+        raise MalformedError(f"body: is no object; accepted: {message.__name__} as JSON")
+    try:
+        parsed: M = json_format.ParseDict(_with_ids(value), message(), ignore_unknown_fields=True)
+    except (json_format.ParseError, ValueError, TypeError, RecursionError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise MalformedError(f"body: {reason}; accepted: {message.__name__} as JSON") from error
+    return parsed
+
+
+def _with_ids(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with its ids in base64, as the protobuf library reads bytes."""
+    read = dict(value)
+    for name, item in value.items():
+        if name in INSIDE and isinstance(item, list):
+            read[name] = [_with_ids(entry) if isinstance(entry, dict) else entry for entry in item]
+        elif name in ID_BYTES and isinstance(item, str):
+            read[name] = base64.b64encode(_id(item, ID_BYTES[name])).decode()
+    return read
+
+
+def _id(text: str, size: int) -> bytes:
+    try:
+        if len(text) == 2 * size:
+            return bytes.fromhex(text)
+        content = base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error):
+        return b""
+    return content if len(content) == size else b""
+
+
+def take_out_spans(request: ExportTraceServiceRequest) -> int:
+    """Remove the spans that cannot be told apart for want of an id; return how many."""
+    taken = 0
+    for group in request.resource_spans:
+        for scope in group.scope_spans:
+            for at in range(len(scope.spans) - 1, -1, -1):
+                span = scope.spans[at]
+                if not (_is_id(span.trace_id, 16) and _is_id(span.span_id, 8)):
+                    del scope.spans[at]
+                    taken += 1
+    return taken
+
+
+def _is_id(content: bytes, size: int) -> bool:
+    return len(content) == size and any(content)
+
+
+def span_count(request: ExportTraceServiceRequest) -> int:
+    """Return how many spans a request holds."""
+    return sum(len(scope.spans) for group in request.resource_spans for scope in group.scope_spans)
+
+
+def redact(request: ExportTraceServiceRequest, redactor: Redactor) -> None:
+    """Take personal data out of all texts of a request; ids, times and numbers stay."""
+    for group in request.resource_spans:
+        _redact_attributes(group.resource.attributes, redactor)
+        for scope in group.scope_spans:
+            _redact_attributes(scope.scope.attributes, redactor)
+            for span in scope.spans:
+                span.name = redactor.text(span.name)
+                if span.status.message:
+                    span.status.message = redactor.text(span.status.message)
+                _redact_attributes(span.attributes, redactor)
+                for event in span.events:
+                    event.name = redactor.text(event.name)
+                    _redact_attributes(event.attributes, redactor)
+                for link in span.links:
+                    _redact_attributes(link.attributes, redactor)
+
+
+def _redact_attributes(attributes: Iterable[KeyValue], redactor: Redactor) -> None:
+    for item in attributes:
+        _redact_value(item.value, item.key, redactor)
+
+
+def _redact_value(value: AnyValue, name: str, redactor: Redactor) -> None:
+    kind = value.WhichOneof("value")
+    if kind == "string_value":
+        text = value.string_value
+        clean = redactor.attribute(name, text)
+        if clean != text:
+            value.string_value = clean
+    elif kind == "array_value":
+        for item in value.array_value.values:
+            _redact_value(item, name, redactor)
+    elif kind == "kvlist_value":
+        _redact_attributes(value.kvlist_value.values, redactor)
+
+
+def scores_in(request: ExportLogsServiceRequest) -> ExportTraceServiceRequest:
+    """Return the evaluation results among log records as spans within those that they speak of.
+
+    A span with the result as its event is how the conventions have it too; a record that comes again is the
+    same span.
+    """
+    spans = ExportTraceServiceRequest()
+    for group in request.resource_logs:
+        records = [record for scope in group.scope_logs for record in scope.log_records if _is_score(record)]
+        if not records:
+            continue
+        resource = spans.resource_spans.add()
+        resource.resource.CopyFrom(group.resource)
+        scope_spans = resource.scope_spans.add()
+        for record in records:
+            content = record.SerializeToString(deterministic=True)
+            time = record.time_unix_nano or record.observed_time_unix_nano
+            span = scope_spans.spans.add(
+                trace_id=record.trace_id,
+                span_id=hashlib.blake2b(content, digest_size=8).digest(),
+                parent_span_id=record.span_id if _is_id(record.span_id, 8) else UNKNOWN_PARENT,
+                name=EVALUATION,
+                start_time_unix_nano=time,
+                end_time_unix_nano=time,
+            )
+            values = [*_body_values(record.body), *record.attributes]
+            span.events.add(name=EVALUATION, time_unix_nano=time, attributes=values)
+    return spans
+
+
+def _is_score(record: LogRecord) -> bool:
+    named = (item.value.string_value for item in record.attributes if item.key == "event.name")
+    return _is_id(record.trace_id, 16) and EVALUATION in (record.event_name, *named)
+
+
+def _body_values(body: AnyValue) -> Iterator[KeyValue]:
+    if body.WhichOneof("value") == "kvlist_value":
+        yield from body.kvlist_value.values
+
+
+def answer(rejected: int, media_type: str) -> bytes:
+    """Return the body of the answer to an export of spans."""
+    response = ExportTraceServiceResponse()
+    if rejected:
+        response.partial_success.rejected_spans = rejected
+        response.partial_success.error_message = WITHOUT_IDS
+    if media_type == PROTOBUF:
+        return bytes(response.SerializeToString())
+    return orjson.dumps(json_format.MessageToDict(response))
+
+
+def status(code: int, message: str, media_type: str) -> bytes:
+    """Return a google.rpc.Status for the code of an answer of HTTP."""
+    number = GRPC_CODES.get(code, 2)
+    if media_type == JSON:
+        return orjson.dumps({"code": number, "message": message})
+    text = message.encode()
+    return bytes((0x08, number, 0x12)) + _varint(len(text)) + text  # its fields 1 and 2
+
+
+def _varint(number: int) -> bytes:
+    low, rest = number & 0x7F, number >> 7
+    return bytes((low | 0x80,)) + _varint(rest) if rest else bytes((low,))
