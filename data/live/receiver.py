@@ -38,8 +38,8 @@ from ragtriage.data.live.otlp_requests import (
     status,
     take_out_spans,
 )
+from ragtriage.data.live.redacting import add_redaction_counts
 from ragtriage.data.live.redaction import Redactor
-from ragtriage.data.live.redaction_counts import add_redaction_counts
 
 RETRY_SECONDS = "1"
 UNPACKED = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}

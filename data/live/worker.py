@@ -28,18 +28,26 @@ RECORDS_AT_ONCE = 200
 class Worker:
     """Works on the traffic of one project, in a thread of its own or round by round."""
 
-    def __init__(self, store: RunStore, project: str, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        store: RunStore,
+        project: str,
+        say: Callable[[str], None],
+        drop_before: Callable[[Position], object] = lambda _: None,
+    ) -> None:
         """Prepare the folder of the project.
 
         Args:
             store: the runs of the workspace.
             project: whose traffic it is.
             say: told in a sentence what went wrong; the next round tries again.
+            drop_before: told a place in the journal up to which everything is in the database.
         """
         self.store, self.project, self._say = store, project, say
         self.calls = Calls.of(store.workspace, project, create=True)
         self.folder = live_folder(store.workspace, project)
         self.policy = read_policy(self.folder / FILE_NAME).policy
+        self._drop_before = drop_before
         self._said, self._next_retention = "", 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="live worker", daemon=True)
@@ -94,6 +102,7 @@ class Worker:
         while part := list(islice(records, RECORDS_AT_ONCE)):
             self._put(part, sum(damaged), now)
             damaged.clear()
+            self._drop_before(part[-1][0])
             total += len(part)
         return total
 

@@ -23,8 +23,8 @@ from ragtriage.data.live.feedback import answers_from
 from ragtriage.data.live.journal import Journal, Kind, read_journal
 from ragtriage.data.live.otlp_spans import read_span, stored_spans
 from ragtriage.data.live.receiver import Intake, Limits, receiver
+from ragtriage.data.live.redacting import redaction_counts
 from ragtriage.data.live.redaction import Redactor
-from ragtriage.data.live.redaction_counts import redaction_counts
 
 TRACE, SPAN = "5b8efff798038103d269b633813fc60c", "eee19b7ec3c1b174"
 TOKEN = "a-token-of-some-length"
@@ -259,7 +259,7 @@ def test_a_full_disk_is_answered_with_503(client: Client, monkeypatch: pytest.Mo
     "given", [None, "Bearer another-token-of-it", TOKEN, f"Basic {TOKEN}", "Bearer \xe9"]
 )
 def test_without_the_token_nothing_is_taken(client: Client, tmp_path: Path, given: str | None) -> None:
-    headers = {"authorization": given.encode("latin-1")} if given else {}
+    headers = [(b"authorization", given.encode("latin-1"))] if given else []
     guarded = client(token=TOKEN, hosts=())
     for path in ("/v1/traces", "/v1/logs", "/v1/feedback", "/v1/none"):
         reply = guarded.post(path, json={"thumb": "up"}, headers=headers)
@@ -303,7 +303,8 @@ def test_feedback_is_checked_redacted_and_stored(client: Client, tmp_path: Path)
     assert first.values == {"thumb": 0.0, "comment": "Write to [e-mail]"}
     assert (first.user_id, second.user_id.startswith("user-")) == ("u1", True)
     assert b"example.com" not in payload
-    for wrong in ({"thumb": "sideways"}, {}, [], 5):
+    unusable: tuple[object, ...] = ({"thumb": "sideways"}, {}, [], 5)
+    for wrong in unusable:
         refused = client().post("/v1/feedback", json=wrong)
         assert (refused.status_code, "accepted:" in refused.json()["message"]) == (400, True)
 

@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -64,7 +65,8 @@ def collect(
     from ragtriage.data.live.journal import Journal
     from ragtriage.data.live.policy import FILE_NAME, read_policy
     from ragtriage.data.live.receiver import Intake
-    from ragtriage.data.live.redaction_counts import open_redactor
+    from ragtriage.data.live.redacting import redactor_of
+    from ragtriage.data.live.worker import JOURNAL, Worker
 
     address = BindAddress(host)
     token = "" if files else _token(address, token_file)
@@ -72,19 +74,27 @@ def collect(
     project = project or store.usual_project()
     folder = live_folder(store.workspace, project)
     policy = read_policy(folder / FILE_NAME)
-    redactor = open_redactor(folder, policy.policy.redaction)
-    most_stored = policy.policy.retention.megabytes << 20
-    with Journal(folder / "journal", most_stored=most_stored) as journal:
-        intake = Intake(journal, redactor, folder)
+    with Journal(folder / JOURNAL, most_stored=policy.policy.retention.megabytes << 20) as journal:
+        intake = Intake(journal, redactor_of(folder), folder)
+        worker = Worker(store, project, _say, journal.drop_before)
         for note in journal.notes:
-            click.echo(f"note: {note}", err=True)
+            _say(note)
         if files:
             _take_in(files, intake)
+            worker.round(time.time(), whole=True)
             return
         with _listening(address, port) as listener:
             click.echo(_start_text(address, listener.getsockname()[1], project, folder, policy))
-            asyncio.run(_serve(listener, address, token, intake))
+            worker.start()
+            try:
+                asyncio.run(_serve(listener, address, token, intake))
+            finally:
+                worker.stop()
     click.echo("Stopped; what was acknowledged is stored.")
+
+
+def _say(sentence: str) -> None:
+    click.echo(f"note: {sentence}", err=True)
 
 
 def _token(address: BindAddress, file: Path | None) -> str:
