@@ -37,6 +37,7 @@ from ragtriage.data.importers.load import Step, Watch, import_parsed_runs, named
 from ragtriage.data.importers.parsing.input_file import InputFile
 from ragtriage.data.jobs import lock_file
 from ragtriage.data.judge.judge_run import RecordedLabels, publish_recorded, read_recorded
+from ragtriage.data.live.demo_traffic import load_traffic
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun
 from ragtriage.data.store.stored_file import replace_file
@@ -188,6 +189,8 @@ def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> lis
         return _run_grid(store, entry, watch)
     if "experiment" in entry:
         return _run_experiment(store, entry, watch)
+    if "traffic" in entry:
+        return [ImportedRun(run, "imported") for run in load_traffic(store, _folder(), entry)]
     name = Path(entry["file"]).name
     source = InputFile.from_bytes(name, (_folder() / entry["file"]).read_bytes())
     problems = ValidationErrors(name)

@@ -22,7 +22,7 @@ from ragtriage.data.scoring.ranked_lists import context_lists, id_mismatch
 from ragtriage.data.scoring.score_run import match_of
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.stored_file import reading
-from ragtriage.data.store.workspace import Run
+from ragtriage.data.store.workspace import LIVE, Run
 from ragtriage.metrics.metric_registry import bounds_of, declared
 from ragtriage.metrics.sanity.columns import zero_columns
 from ragtriage.metrics.sanity.means import Means, check_means, looks_uncomputed
@@ -71,6 +71,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
     of_scores += [*_undirected(scored), *weak_judges(scored), *contradicted_scores(scored)]
     of_scores += [*unchecked_isolation(scored), *question_set_findings(scored)]
     known = frozenset(scored.metrics)
+    live = LIVE in config  # a call is a question of its own, also where another asked the same
     return [
         replace(
             finding,
@@ -82,6 +83,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             ),
         )
         for finding in [*findings, *of_scores, *_labels_by(scored.run)]
+        if not (live and finding.rule == "asked_twice")
     ]
 
 

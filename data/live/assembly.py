@@ -152,7 +152,8 @@ def call_of(
         disliked: whether its user said so.
         policy: says at which rate its stratum is kept.
     """
-    error = dict(sample.get("tags") or {}).get("error")
+    tags = dict(sample.get("tags") or {})
+    error, topic = tags.get("error"), tags.get("topic")
     answered = sample.get("answer") is not None
     stratum: Stratum = (
         "error" if error is not None else "thumbs_down" if disliked else "refusal" if refused else "rest"
@@ -175,6 +176,7 @@ def call_of(
         sample.get("input_tokens"),
         sample.get("output_tokens"),
         sample.get("latency_ms"),
+        topic=None if topic is None else str(topic),  # as the system itself says; else it is learned
         sample=packed(sample) if kept else None,
     )
 

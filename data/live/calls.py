@@ -212,12 +212,17 @@ class Calls(Database):
     def samples(self, first: float, last: float, release: str | None = None) -> Iterator[dict[str, Any]]:
         """Yield the kept samples of a time, `last` excluded, of one release or all, in order of time."""
         query = (
-            "SELECT sample, rate, user_id FROM calls WHERE kept AND sample IS NOT NULL AND time >= ?"
-            " AND time < ? AND (? IS NULL OR release = ?) ORDER BY time, trace_id"
+            "SELECT trace_id, sample, rate, user_id, topic FROM calls WHERE kept AND sample IS NOT NULL"
+            " AND time >= ? AND time < ? AND (? IS NULL OR release = ?) ORDER BY time, trace_id"
         )
         with self.open() as connection:
-            for content, rate, user in connection.execute(query, (first, last, release, release)):
-                yield {**unpacked(content), "sampling_rate": rate, **({"user_id": user} if user else {})}
+            for trace_id, content, rate, user, topic in connection.execute(
+                query, (first, last, release, release)
+            ):
+                sample = unpacked(content)
+                tags = {**(sample.get("tags") or {}), **({"topic": topic} if topic else {})}
+                facts = {"trace_id": trace_id, "sampling_rate": rate, "tags": tags}
+                yield {**sample, **facts, **({"user_id": user} if user else {})}
 
     def feedback(self, first: float, last: float) -> list[Feedback]:
         """Return the feedback that was given in a time, `last` excluded, in order of time."""

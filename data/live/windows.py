@@ -1,6 +1,5 @@
 """Windows of time, and releases, published as runs: what every page opens like any other run."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import astuple
 from datetime import UTC, datetime
@@ -12,10 +11,13 @@ from ragtriage.data.live.calls import Calls, Window
 from ragtriage.data.live.policy import Policy
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun, Record
-from ragtriage.data.store.sample_schema import question_key
 from ragtriage.data.store.workspace import LIVE, Run
 
 FORMAT = "otlp"  # of such runs, in their origin
+FILE, ORIGIN = (
+    "file",
+    "origin",
+)  # facts of traffic that did not come by the receiver: where from, a note on it
 
 
 def window_name(first: float, last: float) -> str:
@@ -60,10 +62,11 @@ def publish(
     parsed = ParsedRun(
         name,
         _records(calls.samples(first, last, release)),
-        "live traffic",
+        calls.fact(FILE, "live traffic"),
         FORMAT,
         named_by_content=True,
         config={LIVE: said},
+        notes=tuple(filter(None, [calls.fact(ORIGIN)])),
         created_at=_moment(first).replace(tzinfo=None),
     )
     run = import_parsed_runs(store, [parsed], project, ValidationErrors(name))[0].run
@@ -78,7 +81,8 @@ def publish_due(store: RunStore, calls: Calls, project: str, policy: Policy, now
     length = policy.windows.length
     windows = calls.windows()
     stale = [window for window in windows if window.stale]
-    since = max((window.last for window in windows if not window.release), default=0.0)
+    whole = [window for window in windows if not window.release and window.last - window.first == length]
+    since = max((window.last for window in whole), default=0.0)
     parts, _ = calls.per_window(since, now, length)
     ended = [(part * length, (part + 1) * length) for part in parts.tolist()]
     due = [(first, last, None) for first, last in ended if last + policy.windows.settle <= now]
@@ -117,12 +121,15 @@ def drop_run(store: RunStore, project: str, run_id: str) -> None:
 
 
 def _records(samples: Iterator[dict[str, Any]]) -> Iterator[Record]:
-    """Yield the samples as records; a question that is asked again is numbered."""
-    asked: Counter[str] = Counter()
+    """Yield the samples as records, each a question of its own.
+
+    Were the same question of two users one, a mean would be over questions, and not over calls. Calls of one
+    user are not independent: where no conversation is known, the user stands for it.
+    """
     for line, sample in enumerate(samples, start=1):
-        key = str(sample.get("question_id") or question_key(sample["question"], sample.get("history")))
-        yield line, {**sample, "repeat": asked[key]}
-        asked[key] += 1
+        user = sample.get("user_id")
+        of_user = {"conversation_id": f"user {user}"} if user else {}
+        yield line, {**of_user, **sample, "question_id": sample["trace_id"]}
 
 
 def _moment(seconds: float) -> datetime:

@@ -38,7 +38,7 @@ from ragtriage.data.scoring.stored_scores import ScoreFile
 from ragtriage.data.store.judge_results import judge_result_path
 from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.stored_file import reading
-from ragtriage.data.store.workspace import Run, Workspace
+from ragtriage.data.store.workspace import LIVE, Run, Workspace
 from ragtriage.data.suites.safety import Verdict
 from ragtriage.metrics.schema.scores import FloatArray, IntArray, Source, Status
 
@@ -230,7 +230,7 @@ class ScoredRun:
                 return _stored_table(stored)
         table, texts = _stored_table(self.samples_path, _INDEX), self.auxiliary_table("texts")
         clusters = pc.coalesce(table["conversation_id"], table["question_id"])
-        if texts is not None:
+        if texts is not None and LIVE not in self.run.config:  # calls that ask the same are drawn each
             clusters = independent_clusters(clusters, table["question_id"], texts["asked"].to_numpy())
         return (
             table.append_column("cluster", clusters)

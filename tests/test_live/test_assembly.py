@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from otlp_messages import pipeline, request, trace_id
+from places import BUNDLED
 
+from ragtriage.data.demo import _manifest as bundled
+from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.live.assembly import LATE, NO_QUESTION
 from ragtriage.data.live.calls import Calls, live_folder, live_projects
+from ragtriage.data.live.demo_traffic import load_traffic
 from ragtriage.data.live.feedback import as_json, feedback_records
 from ragtriage.data.live.journal import Journal, Kind
 from ragtriage.data.live.policy import FILE_NAME
@@ -161,7 +165,7 @@ def test_an_ended_window_is_a_run_and_a_late_call_makes_it_anew(live: Live, stor
     live.round(BEGIN + HOUR + 20)
     (run,) = store.runs(PROJECT)
     assert run.name == "live 2026-03-01 18:00 to 19:00" == window_name(BEGIN, BEGIN + HOUR)
-    assert (run.n, run.n_questions) == (3, 1)  # asked again: repeats of one question
+    assert (run.n, run.n_questions) == (3, 3)  # each call counts, also where the same was asked
     assert run.config["live"]["calls"] == run.config["live"]["kept"] == 3
     live.send(*pipeline("late", BEGIN + 60, "How much?", "Ten."))
     live.round(BEGIN + HOUR + 40)
@@ -230,3 +234,22 @@ def test_every_name_of_a_project_has_a_folder_of_its_own(store: RunStore, projec
     Calls.of(store.workspace, project, create=True).span_of_time()
     assert live_projects(store.workspace) == [project]
     assert live_folder(store.workspace, project).parent == store.workspace.root / "live"
+
+
+def test_the_bundled_traffic_is_as_in_its_source_and_says_what_is_replayed(store: RunStore) -> None:
+    entry = next(entry for entry in bundled() if "traffic" in entry)
+    before, since = load_traffic(store, BUNDLED, entry)
+    calls = Calls.of(store.workspace, entry["project"])
+    facts = calls.facts(0.0, 1e12)
+    assert len(facts.time) == 8_819
+    tokens = np.percentile(facts.context_tokens, 95), np.percentile(facts.output_tokens, 95)
+    assert tokens == pytest.approx((7_303.3, 90.0))
+    assert len(np.unique(facts.time // 60)) == 45  # minutes with traffic, of 57
+    assert (before.config["live"]["calls"], since.config["live"]["calls"]) == (5_100, 3_719)
+    known = (facts.release == np.array("V3 strict prompt")) & (facts.answerable == 1)
+    of_all, said = facts.refused[known].mean(), store.summary(since)["refused_answerable"]
+    assert said.low < of_all < said.high  # the sample tells what all calls say
+    kept = facts.refused[known & (facts.kept == 1)].mean()
+    assert not said.low < kept < said.high  # and the plain mean of the sample does not
+    assert since.notes == (entry["traffic"]["origin"],)
+    assert not [it for it in check_run(store.scored(since)) if it.rule == "asked_twice"]

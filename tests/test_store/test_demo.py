@@ -49,6 +49,7 @@ def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: RunStore
         for part in ("replies", "gates", "stories")
         if part in entry
     }
+    listed |= {BUNDLED / entry["traffic"]["policy"] for entry in entries if "traffic" in entry}
     assert listed == set(data_files)
     for entry in entries:
         origin = Path(entry["file"]).name
