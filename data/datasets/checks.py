@@ -254,7 +254,8 @@ def _elsewhere(checks: FreeChecks, item: Item) -> CheckResult:
     if item.answerable == "no" or not answer or not item.spans:
         return CheckResult("elsewhere", "not checked", "", "no answer to look for")
     held, asked = checks.shares(answer), checks.shares(question)
-    candidates = np.flatnonzero((held >= ELSEWHERE) & (asked >= ELSEWHERE))
+    new = checks.shares(answer - question or answer)  # what the answer says and the question does not
+    candidates = np.flatnonzero(np.minimum(np.minimum(held, new), asked) >= ELSEWHERE)
     windows = [
         int(at) for at in candidates if not any(map(checks.windows.windows[int(at)].overlaps, item.spans))
     ]

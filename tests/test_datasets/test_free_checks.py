@@ -36,7 +36,8 @@ def test_the_handbook_has_the_marks_that_a_reader_would_look_at() -> None:
     assert not any(marked.values()), marked
     # "when does my comp time balance expire" is answered by travel comp time on the same page too
     assert "q43" in elsewhere
-    assert len(elsewhere) <= 4
+    assert "q37" not in elsewhere  # the other place has the words of the question, and nothing of the answer
+    assert len(elsewhere) == 3
 
 
 def test_a_good_item_has_no_mark_and_every_check_answers_once() -> None:
@@ -98,6 +99,17 @@ def test_an_answer_elsewhere_is_shown_with_its_sentence() -> None:
     assert result.place is not None
     assert text[result.place.start : result.place.end] == result.place.quote
     assert "Travel comp time" in result.place.quote
+
+
+def test_a_place_that_only_repeats_the_question_does_not_answer_it() -> None:
+    filler = " ".join(f"word{number}" for number in range(130))
+    text = f"The laundry rule for travel names fourteen nights. {filler} The laundry rule for travel is new."
+    corpus = Corpus("travel", (Document("travel", text),))
+    end = text.index(".") + 1
+    item = Item("q", "What does the laundry rule for travel name?", "The laundry rule for travel: fourteen.")
+    item = replace(item, spans=(GoldSpan("travel", 0, end, text[:end]),))
+    result = {each.key: each for each in FreeChecks(CorpusWindows(corpus), [item]).of(item)}["elsewhere"]
+    assert result.state == "passed"
 
 
 def test_an_unanswerable_item_is_not_asked_for_what_it_cannot_have() -> None:
