@@ -1,0 +1,310 @@
+"""The alerts of a project's live traffic: their states now, each change of a state, and who was told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ragtriage.data.live.alert_rules import (
+    BASELINE,
+    MEANS,
+    SHARES,
+    TOPICS,
+    Scored,
+    State,
+    WindowState,
+    WindowValue,
+    drift_windows,
+    fact_windows,
+    is_fact,
+    judge_windows,
+    rule_states,
+    score_windows,
+    topic_windows,
+)
+from ragtriage.data.live.calls import Calls, put_fact
+from ragtriage.data.live.policy import Alert, Policy
+from ragtriage.metrics.number_text import chosen_percent, count, number, percent
+from ragtriage.metrics.schema.scores import FloatArray, IntArray
+
+LOOK_BACK = 12  # windows at least that decide a state
+DRIFT_BACK = 60  # windows of a drift, after those of its baseline
+JUDGE_SECONDS = 900.0  # after its window is published a call should be judged
+JUDGED = "judged"  # in place of a metric: 1 where the judge scored a call by any
+Scores = Callable[[str, float, float], Scored | None]  # of a metric, from and to; None where no run has it
+
+
+@dataclass(frozen=True)
+class AlertState:
+    """A rule and what has become of it."""
+
+    rule: Alert
+    state: State
+    since: float  # begin of the first window that brought it; NaN where there is no window yet
+    windows: tuple[WindowState, ...]  # in order of time
+
+    @property
+    def key(self) -> str:
+        """What tells the rule from all others."""
+        return rule_key(self.rule)
+
+    @property
+    def latest(self) -> WindowValue | None:
+        """The last window that has a value; None without one."""
+        valued = (each.window for each in reversed(self.windows) if not math.isnan(each.window.value))
+        return next(valued, None)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a rule's state as it was noted."""
+
+    rule: str  # key of the rule
+    state: State
+    since: float
+    noted: float
+    facts: dict[str, Any]
+
+
+def alert_states(
+    calls: Calls,
+    policy: Policy,
+    now: float,
+    scores: Scores | None = None,
+    first: float | None = None,
+) -> list[AlertState]:
+    """Return the state of each rule of a policy.
+
+    Args:
+        calls: the live traffic.
+        policy: its rules, and how long a window waits for late calls.
+        now: windows that ended before count.
+        scores: reads a score of the kept calls, and which of them the judge scored; None where none are.
+        first: begin of the first window; as far back as a state needs where left out.
+    """
+    span = calls.span_of_time()
+    if span is None:
+        return [AlertState(rule, "no_data", math.nan, ()) for rule in policy.alerts]
+    return [_alert_state(calls, policy, rule, now, scores, first, span[0]) for rule in policy.alerts]
+
+
+def _alert_state(
+    calls: Calls,
+    policy: Policy,
+    rule: Alert,
+    now: float,
+    scores: Scores | None,
+    first: float | None,
+    begin: float,
+) -> AlertState:
+    settled = now - policy.windows.settle
+    named, seconds = rule, rule.window
+    if rule.silent == "judge":  # calls are judged when the run of their window is published
+        seconds = policy.windows.length
+        rule = rule.model_copy(update={"window": seconds})
+        settled -= JUDGE_SECONDS
+    last = math.floor(settled / seconds) * seconds
+    back = max(LOOK_BACK, 3 * rule.windows) * seconds
+    start = max(last - back if first is None else first, begin) // seconds * seconds
+    starts: FloatArray = np.arange(start, last, seconds, dtype=np.float64)
+    windows = _windows(calls, policy, rule, starts, scores, begin) if len(starts) else []
+    before = next((it for it in reversed(changes(calls, rule_key(named))) if it.since < start), None)
+    firing_since = before.since if before is not None and before.state == "firing" else None
+    states = tuple(rule_states(windows, rule.windows, firing_since))
+    if not states:
+        return AlertState(named, "no_data", math.nan, ())
+    return AlertState(named, states[-1].state, states[-1].since, states)
+
+
+def _windows(
+    calls: Calls, policy: Policy, rule: Alert, starts: FloatArray, scores: Scores | None, begin: float
+) -> list[WindowValue]:
+    first, last = float(starts[0]), float(starts[-1]) + rule.window
+    if rule.drift == TOPICS:
+        end = begin // rule.window * rule.window + BASELINE * rule.window
+        later = starts[starts >= end]  # what comes after the first 20 windows that are stored
+        if not len(later):
+            return []
+        return topic_windows(rule, later, calls.facts(float(later[0]), last), topic_counts(calls, begin, end))
+    if rule.drift:
+        return _drift(calls, rule, starts, begin)
+    if rule.silent == "traffic" or is_fact(rule):
+        return fact_windows(rule, calls.facts(first, last), starts)
+    if rule.silent == "judge":
+        judged = None if scores is None or policy.judge is None else scores(JUDGED, first, last)
+        return [] if judged is None else judge_windows(rule, judged, starts)
+    scored = None if scores is None else scores(rule.metric, first, last)
+    return [] if scored is None else score_windows(rule, scored, starts)
+
+
+def _drift(calls: Calls, rule: Alert, starts: FloatArray, begin: float) -> list[WindowValue]:
+    """Return the windows of a drift, computed with those of its baseline before them."""
+    first, last = float(starts[0]), float(starts[-1]) + rule.window
+    baseline = _baseline(calls, rule, begin)
+    if baseline is None or first < baseline[1]:
+        windows = drift_windows(rule, *_series(calls, rule, begin // rule.window * rule.window, last))
+    else:
+        means = np.array(baseline[0])
+        back = max(baseline[1], min(first, last - DRIFT_BACK * rule.window))
+        parts = _series(calls, rule, back, last)
+        earlier = np.full(BASELINE, -math.inf), means, np.full(BASELINE, rule.fewest)
+        windows = drift_windows(rule, *map(np.concatenate, zip(earlier, parts, strict=True)))
+    return [window for window in windows if window.first >= first]
+
+
+def _series(calls: Calls, rule: Alert, first: float, last: float) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return begin, mean and calls of each window of a time, those without calls included."""
+    parts, counts, means = window_means(calls, rule.drift, first, last, rule.window)
+    starts: FloatArray = np.arange(first, last, rule.window, dtype=np.float64)
+    place = parts - round(first / rule.window)
+    all_means, all_counts = np.full(len(starts), np.nan), np.zeros(len(starts), dtype=np.int64)
+    all_means[place], all_counts[place] = means, counts
+    return starts, all_means, all_counts
+
+
+def _baseline(calls: Calls, rule: Alert, begin: float) -> tuple[list[float], float] | None:
+    """Return the means of the first 20 windows with enough calls, and their end; None before there are."""
+    written = calls.fact(_baseline_name(rule))
+    if written:
+        means, end = orjson.loads(written)
+        return means, end
+    parts, counts, values = window_means(calls, rule.drift, begin // 1, math.inf, rule.window)
+    enough = np.flatnonzero(counts >= rule.fewest)[:BASELINE]
+    if len(enough) < BASELINE or enough[-1] == len(parts) - 1:  # the last one may not be whole yet
+        return None
+    return values[enough].tolist(), float(parts[enough[-1]] + 1) * rule.window
+
+
+def note_baselines(calls: Calls, policy: Policy) -> None:
+    """Note the baseline of each drift, so that its limits do not move when old calls are deleted."""
+    span = calls.span_of_time()
+    for rule in policy.alerts if span is not None else ():
+        if span is None or rule.drift not in MEANS or calls.fact(_baseline_name(rule)):
+            continue
+        baseline = _baseline(calls, rule, span[0])
+        if baseline is not None:
+            with calls.changing() as connection:
+                put_fact(connection, _baseline_name(rule), orjson.dumps(baseline).decode())
+
+
+def _baseline_name(rule: Alert) -> str:
+    return f"baseline of {rule.drift} in windows of {rule.window} s"
+
+
+_MEANS = {
+    column: (
+        f"SELECT CAST(time / ?1 AS INTEGER) AS part, count({column}), avg({column}) FROM calls"  # noqa: S608
+        " WHERE time >= ?2 AND time < ?3 GROUP BY part ORDER BY part"
+    )
+    for column in MEANS
+}
+
+
+def window_means(
+    calls: Calls, column: str, first: float, last: float, seconds: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the means of a fact in each window that has calls: windows since 1970, counts, means."""
+    with calls.open() as connection:
+        rows = connection.execute(_MEANS[column], (seconds, first, last)).fetchall()
+    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2]
+
+
+def topic_counts(calls: Calls, first: float, last: float) -> dict[tuple[str, str], int]:
+    """Return how many calls of a time there are by topic and user; "" where a user is not known."""
+    query = (
+        "SELECT topic, user_id, count(*) FROM calls WHERE topic IS NOT NULL AND time >= ? AND time < ?"
+        " GROUP BY topic, user_id"
+    )
+    with calls.open() as connection:
+        return {(topic, user): n for topic, user, n in connection.execute(query, (first, last))}
+
+
+def changes(calls: Calls, rule: str = "") -> list[Change]:
+    """Return the noted changes of a rule by its key, or of all, oldest first."""
+    query = "SELECT rule, state, since, noted, facts FROM alerts WHERE ?1 IN ('', rule) ORDER BY noted, since"
+    with calls.open() as connection:
+        return [
+            Change(row[0], row[1], row[2], row[3], orjson.loads(row[4]))
+            for row in connection.execute(query, (rule,))
+        ]
+
+
+def note_changes(calls: Calls, project: str, states: Sequence[AlertState], now: float) -> list[Change]:
+    """Note the states that differ from what was noted last, and return them."""
+    last = {change.rule: change.state for change in changes(calls)}
+    changed = [
+        Change(it.key, it.state, it.since, now, alert_facts(project, it))
+        for it in states
+        if not math.isnan(it.since) and last.get(it.key) != it.state
+    ]
+    if changed:
+        rows = [(it.rule, it.state, it.since, it.noted, orjson.dumps(it.facts)) for it in changed]
+        with calls.changing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?, ?)", rows)
+    return changed
+
+
+def rule_key(rule: Alert) -> str:
+    """Return what tells a rule from all others: its settings, but for how often it may be told."""
+    return rule.model_dump_json(exclude_defaults=True, exclude={"cooldown"})
+
+
+def rule_title(rule: Alert) -> str:
+    """Return a rule in a few words, as "refused at most 15 %"."""
+    if rule.silent:
+        return f"{rule.silent} silent"
+    if rule.drift:
+        return f"{rule.drift.replace('_', ' ')}, drift"
+    limit, words = (
+        (rule.at_most, "at most") if rule.at_most is not None else (rule.at_least or 0.0, "at least")
+    )
+    name = rule.metric.replace("_", " ")
+    return f"{name} {words} {chosen_percent(limit) if rule.metric in SHARES else f'{limit:g}'}"
+
+
+def alert_facts(project: str, alert: AlertState) -> dict[str, Any]:
+    """Return what is said of an alert to whoever is told, as JSON values."""
+    latest, rule = alert.latest, alert.rule
+    return {
+        "project": project,
+        "alert": rule_title(rule),
+        "state": alert.state,
+        "since": _iso(alert.since),
+        "window_seconds": rule.window,
+        "windows": rule.windows,
+        "limit": rule.at_most if rule.at_most is not None else rule.at_least,
+        "value": None if latest is None else _known(latest.value),
+        "low": None if latest is None else _known(latest.low),
+        "high": None if latest is None else _known(latest.high),
+        "calls": None if latest is None else latest.n,
+        "text": alert_sentence(project, alert),
+    }
+
+
+def alert_sentence(project: str, alert: AlertState) -> str:
+    """Return the sentence of an alert, such as "handbook: refused at most 15 % fires since 18:45 UTC"."""
+    words = {"firing": "fires", "ok": "is over", "cannot_tell": "cannot tell", "no_data": "has no data"}
+    moment = f"{datetime.fromtimestamp(alert.since, UTC):%Y-%m-%d %H:%M} UTC"
+    said = f"{project}: {rule_title(alert.rule)} {words[alert.state]} since {moment}"
+    latest = alert.latest
+    if latest is None or alert.rule.silent:
+        return said
+    shown = percent if alert.rule.metric in SHARES or alert.rule.drift == TOPICS else number
+    value = f"{shown(latest.value)}{' moved' if alert.rule.drift == TOPICS else ''}"
+    ends = "" if math.isnan(latest.low) else f" [{shown(latest.low)}, {shown(latest.high)}]"
+    return f"{said}: {value}{ends}, {count(latest.n, 'call')} in the last window"
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) or math.isinf(value) else value
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
