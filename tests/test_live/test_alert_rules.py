@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_live.test_live_formulas import AZURE_MINUTES
 
-from ragtriage.data.live.alert_rules import (
+from ragtriage.data.live.alerts.rules import (
     Position,
     Scored,
     WindowValue,

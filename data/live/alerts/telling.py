@@ -14,7 +14,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.hook import command_words, run_hook
-from ragtriage.data.live.alerts import Change, changes, rule_key
+from ragtriage.data.live.alerts.states import Change, changes, rule_key
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import Policy
 

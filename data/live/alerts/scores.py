@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.live.alert_rules import Scored
-from ragtriage.data.live.alerts import JUDGED
+from ragtriage.data.live.alerts.rules import Scored
+from ragtriage.data.live.alerts.states import JUDGED
 from ragtriage.data.live.calls import Calls, Window
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.metric_registry import bounds_of

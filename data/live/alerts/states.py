@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ragtriage.data.live.alert_rules import (
+from ragtriage.data.live.alerts.rules import (
     BASELINE,
     MEANS,
     SHARES,
