@@ -144,7 +144,7 @@ def compare_headline(
         without_answers: keys of versions that record no answer, where the baseline does.
     """
     comparison, name, base = versions[subject], shorten(names[subject], NAME), shorten(base_name, NAME)
-    if not len(comparison.matched.base):
+    if not len(comparison.matched.base) and not comparison.matched.sampled:
         detail = "Compare runs of the same questions, or give matching questions the same ids."
         return Headline("not measured", f"{name} and {base} share no question", detail)
     outcome = _Outcome.of(comparison, metrics)
@@ -239,6 +239,9 @@ def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:
         largest, parts = "", ["no drawn metric changed by 0.01 or more"]
     text = largest + "; ".join(parts)
     shared = count(len(comparison.matched.base), "shared question")
+    if rows[0].difference.unpaired is not None:
+        n_before, n_now = rows[0].difference.unpaired
+        shared = f"Unpaired, {n_before:,} and {n_now:,} sampled calls"
     together = f", corrected over {count(comparison.n_family, 'metric')} besides the primary one"
     corrected = together if comparison.n_family > 1 else ""
     return f"{text[:1].upper()}{text[1:]}. {shared}{corrected}."

@@ -187,15 +187,18 @@ def _other_questions(report: GateReport) -> str:
     if report.mixed is None:
         return ""
     shared, base = len(report.mixed.base), shorten(report.baseline_name, 30) or "the baseline"
+    on_them = "" if report.mixed.sampled else " on them"
     change = next(
         (
-            f", {in_sentence(subject_of(each.gate))} {_change(each.gate.metric, each.mean)} on them"
+            f", {in_sentence(subject_of(each.gate))} {_change(each.gate.metric, each.mean)}{on_them}"
             for each in report.results
             if each.gate.kind == "regression" and each.blocks and each.mean is not None
         ),
         "",
     )
-    return f"other questions than {base}, {shared:,} shared{change}"
+    of_questions = "other calls than" if report.mixed.sampled else "other questions than"
+    shares = "unpaired" if report.mixed.sampled else f"{shared:,} shared"
+    return f"{of_questions} {base}, {shares}{change}"
 
 
 def _unchecked(answers: CheckedAnswers) -> str:

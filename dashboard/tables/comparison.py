@@ -33,6 +33,7 @@ from ragtriage.metrics.result_table import (
     Share,
     ends_of,
 )
+from ragtriage.metrics.statistics.paired import PairedDifference
 
 STANDINGS = {
     "best": "best",
@@ -117,13 +118,22 @@ def difference_table(differences: Sequence[MetricDifference], name: str, digits:
                 "Unadjusted 95 %": ends_of(difference, digits),
                 "p": PValue(difference.p),
                 "p (corrected)": PValue(metric.adjusted_p),
-                "Pairs": Count(difference.n_pairs),
-                "Better / worse / same": f"{difference.better:,}{rises} / {difference.worse:,}{falls} / "
-                f"{difference.same:,}",
+                **_pairs(difference, rises, falls),
                 "Verdict": outcome_label(metric),
             }
         )
-    return ResultTable(f"Differences of {name} in full, paired on question", tuple(rows))
+    paired = all(each.difference.unpaired is None for each in differences)
+    how = "paired on question" if paired else "unpaired, weighted by 1 / rate"
+    return ResultTable(f"Differences of {name} in full, {how}", tuple(rows))
+
+
+def _pairs(difference: PairedDifference, rises: str, falls: str) -> Row:
+    """Return how many questions are paired and how they changed; of two samples of calls, their sizes."""
+    if difference.unpaired is not None:
+        before, now = difference.unpaired
+        return {"Pairs": f"none: {before:,} and {now:,}", "Better / worse / same": None}
+    changed = f"{difference.better:,}{rises} / {difference.worse:,}{falls} / {difference.same:,}"
+    return {"Pairs": Count(difference.n_pairs), "Better / worse / same": changed}
 
 
 def slice_table(changes: Sequence[SliceChange], base_name: str, name: str) -> ResultTable:

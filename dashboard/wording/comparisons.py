@@ -149,7 +149,7 @@ def _one_sided(row: MetricDifference) -> str:
 
 def not_compared_text(comparison: Comparison) -> str:
     """Return why two runs have no metric to compare; empty where they have one."""
-    if not len(comparison.matched.base):
+    if not len(comparison.matched.base) and not comparison.matched.sampled:
         return "nothing to compare: the runs share no question"
     if not any(row.difference.n_pairs for row in comparison.differences):
         return "nothing to compare: no metric has a value in both runs on a shared question"
@@ -161,12 +161,16 @@ def tested_text(comparison: Comparison) -> str:
     nothing = not_compared_text(comparison)
     if nothing:
         return nothing
-    alone = f"primary: {title_of(comparison.primary.metric)}, tested alone by sign flips"
+    unpaired = comparison.matched.sampled
+    by = "unpaired" if unpaired else "by sign flips"
+    alone = f"primary: {title_of(comparison.primary.metric)}, tested alone {by}"
     if not comparison.n_family:
         return alone
     if comparison.n_family == 1:
         return f"{alone}; one more metric, tested alone"
     together = "tested together by step-down max-T over shared sign flips"
+    if unpaired:
+        together = "corrected together by Holm"
     return f"{alone}; {comparison.n_family} more metrics, {together}"
 
 

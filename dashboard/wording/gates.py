@@ -29,12 +29,13 @@ def state_text(report: GateReport, strict: bool = False) -> str:
 def rule_texts(report: GateReport) -> list[str]:
     """Return the rules by which the gates of a report pass and fail, in Markdown, each without full stop."""
     ruled = [result.gate for result in report.results if result.gate.kind in RULED]
+    test = "test" if any(result.unpaired for result in report.results) else "exact test"
     by_interval = {gate.kind for gate in ruled if gate.rule == "interval"}
     texts = {
         "a gate holds or fails where the whole 95 % interval is on one side of the threshold": bool(
             by_interval - {"regression"}
         ),
-        "a change fails where the drop reaches the allowed loss and a one-sided exact test says worse; it "
+        f"a change fails where the drop reaches the allowed loss and a one-sided {test} says worse; it "
         "passes where the loss stays within that with 95 % confidence": "regression" in by_interval,
         "*by the mean*: the mean, its change or the percentile alone decides, whatever its interval": any(
             gate.rule == "mean" for gate in ruled
@@ -50,6 +51,8 @@ def not_compared(report: GateReport) -> str:
     if report.baseline.run is None:
         return ""
     compared = {result.gate.metric for result in report.results if result.gate.kind == "guardrail"}
+    if report.mixed is not None and report.mixed.sampled:
+        compared |= {"throughput"}  # that of kept calls is not that of all
     missing = [title for name, title in RECORDED.items() if name not in compared]
     return f"not compared, as one of the runs does not record it: {', '.join(missing)}" if missing else ""
 
@@ -75,7 +78,7 @@ def verdict_text(report: GateReport, strict: bool = False) -> str:
 
 def newly_failing_text(report: GateReport) -> str:
     """Return how many questions newly fail and how many pass again; "" without a baseline."""
-    if report.baseline.run is None:
+    if report.baseline.run is None or (report.mixed is not None and report.mixed.sampled):
         return ""
     critical = sum(case.critical for case in report.newly_failing)
     n = len(report.newly_failing)

@@ -16,6 +16,7 @@ from ragtriage.data.comparison.compared_metrics import (
     rates_alike,
 )
 from ragtriage.data.comparison.guardrails import Loss, losses
+from ragtriage.data.comparison.pair_change import RunPair, change_of
 from ragtriage.data.comparison.pair_labels import left_out_labels, with_shared_labels
 from ragtriage.data.comparison.question_changes import SliceChange, slice_changes
 from ragtriage.data.comparison.question_match import (
@@ -41,12 +42,12 @@ from ragtriage.metrics.statistics.max_t import (
     FamilyTest,
     MarginTest,
     Outcome,
-    cluster_sums,
     margin_test,
     max_t,
 )
-from ragtriage.metrics.statistics.paired import MARGIN, PairedDifference, RunFacts, comparability, paired
+from ragtriage.metrics.statistics.paired import MARGIN, PairedDifference, RunFacts, comparability
 from ragtriage.metrics.statistics.ppi import CorrectedMean
+from ragtriage.metrics.statistics.unpaired import unpaired_family
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,8 @@ class Side:
     base: float  # mean over the shared questions in the baseline
     other: float  # mean in the other run
     difference: PairedDifference  # other minus base, paired on question
-    clusters: ClusterSums  # the differences summed by cluster, for the test over a family
+    # the differences summed by cluster, for the test over a family; None where they are not paired
+    clusters: ClusterSums | None
 
 
 def metric_sides(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[Side]:
@@ -154,52 +156,39 @@ def metric_sides(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> l
 def metric_side(base: ScoredRun, other: ScoredRun, metric: str, matched: QuestionMatch) -> Side:
     """Compare two runs on a metric, corrected where labels of a random sample correct it on both sides."""
     before, after = (question_means(scored.values(metric), scored.question)[0] for scored in (base, other))
-    side = paired_side(metric, before, after, base, matched)
-    return _by_labels(side, (corrected(base, metric), corrected(other, metric)), base, matched)
+    pair = RunPair(base, other, matched)
+    side = paired_side(metric, before, after, pair)
+    return _by_labels(side, (corrected(base, metric), corrected(other, metric)), pair)
 
 
 def rate_side(base: Diagnosis, other: Diagnosis, matched: QuestionMatch) -> Side:
     """Compare two runs on their pass rates, corrected likewise; else by the labels that both sides share."""
     before, after = (question_values(each, GOOD_SHARE) for each in with_shared_labels(base, other))
+    pair = RunPair(base.scored, other.scored, matched)
     if not rates_alike(base, other):  # nor are they where labels correct both
-        return paired_side(GOOD_SHARE, before, np.full_like(after, np.nan), base.scored, matched)
-    side = paired_side(GOOD_SHARE, before, after, base.scored, matched)
-    return _by_labels(side, (base.label_correction, other.label_correction), base.scored, matched)
+        return paired_side(GOOD_SHARE, before, np.full_like(after, np.nan), pair)
+    side = paired_side(GOOD_SHARE, before, after, pair)
+    return _by_labels(side, (base.label_correction, other.label_correction), pair)
 
 
 def _by_labels(
-    side: Side,
-    corrections: tuple[CorrectedMean | None, CorrectedMean | None],
-    base: ScoredRun,
-    matched: QuestionMatch,
+    side: Side, corrections: tuple[CorrectedMean | None, CorrectedMean | None], pair: RunPair
 ) -> Side:
     """Return a side by its corrected values; which questions changed is said by the values themselves."""
     before, after = corrections
     if before is None or after is None:
         return side
-    by_labels = paired_side(side.metric, before.by_question, after.by_question, base, matched)
+    by_labels = paired_side(side.metric, before.by_question, after.by_question, pair)
     counts = side.difference
     difference = replace(by_labels.difference, better=counts.better, worse=counts.worse, same=counts.same)
     return replace(by_labels, difference=difference)
 
 
-def paired_side(
-    metric: str, base_means: FloatArray, other_means: FloatArray, base: ScoredRun, matched: QuestionMatch
-) -> Side:
-    """Return one metric in two runs over the questions that they share.
-
-    The means are by question, NaN where not scored; the baseline knows the clusters.
-    """
-    before, after = base_means[matched.base], other_means[matched.other]
+def paired_side(metric: str, before: FloatArray, after: FloatArray, pair: RunPair) -> Side:
+    """Return one metric in two runs, from its means by question, NaN where not scored."""
     bounds = (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric)
-    clusters = base.clusters[matched.base]
-    difference = paired(before, after, clusters, 0, higher_is_better(metric), bounds)
-    known = np.isfinite(before) & np.isfinite(after)
-    means = (float("nan"), float("nan"))
-    if known.any():
-        means = (float(before[known].mean()), float(after[known].mean()))
-    by_cluster = cluster_sums(after - before, clusters, bounds, difference)
-    return Side(metric, *means, difference, by_cluster)
+    change = change_of(pair, before, after, higher_is_better(metric), bounds)
+    return Side(metric, change.base, change.other, change.difference, change.sums)
 
 
 def compare(
@@ -306,8 +295,13 @@ def family_tests(sides: Sequence[Side], primary: str) -> list[FamilyTest]:
 
     The sides are over the same clusters; the primary metric need not be among them.
     """
-    rest = iter(max_t([side.clusters for side in sides if side.metric != primary]))
-    return [max_t([side.clusters])[0] if side.metric == primary else next(rest) for side in sides]
+    rest = iter(_corrected([side for side in sides if side.metric != primary]))
+    return [_corrected([side])[0] if side.metric == primary else next(rest) for side in sides]
+
+
+def _corrected(sides: Sequence[Side]) -> list[FamilyTest]:
+    sums = [side.clusters for side in sides if side.clusters is not None]
+    return max_t(sums) if len(sums) == len(sides) else unpaired_family([side.difference for side in sides])
 
 
 def unequal_runs(
@@ -315,9 +309,22 @@ def unequal_runs(
 ) -> list[str]:
     """List what makes the difference of two runs mean less than it seems, a sentence each."""
     before, after = _run_facts(base), _run_facts(other)
-    if not (matched.only_base or matched.only_other):
+    if matched.sampled or not (matched.only_base or matched.only_other):
         after = replace(after, question_hash=before.question_hash)
-    return [*comparability(before, after, base_name), *paired_by_text(matched)]
+    unpaired = sampled_sentence(base, other, base_name) if matched.sampled else ""
+    return [*filter(None, [unpaired]), *comparability(before, after, base_name), *paired_by_text(matched)]
+
+
+def sampled_sentence(base: ScoredRun, other: ScoredRun, base_name: str = "the baseline") -> str:
+    """Return that a pair is not paired, as one run or both are samples of calls."""
+    parts = [
+        f"{name} has {side.sampling.share_text}"
+        for name, side in ((base_name, base), ("the other run", other))
+        if side.sampling is not None
+    ]
+    weighted = any(side.question_weights is not None for side in (base, other))
+    how = "Compared unpaired, weighted by 1 / rate" if weighted else "Compared unpaired"
+    return f"{how}: {'; '.join(parts) or 'these are live calls'}."
 
 
 def _run_facts(scored: ScoredRun) -> RunFacts:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.comparison.answered import unanswered
 from ragtriage.data.comparison.compared_metrics import SHOWN_K, higher_is_better, question_values
+from ragtriage.data.comparison.pair_change import RunPair, change_of
 from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.comparison.question_changes import SliceChange
 from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
@@ -39,12 +40,12 @@ DECLARED_SLICES = ("query_type", "language")
 CRITICAL = ("critical", ("yes", "true"))  # the tag of critical cases and its values, as in the bundled gates
 GROUNDEDNESS = ("faithfulness", "hallucination")
 TAIL = 0.95
-THROUGHPUT, WRONG_REFUSALS = "throughput", "wrong refusals"
+THROUGHPUT, WRONG_REFUSALS, TAIL_LATENCY = "throughput", "wrong refusals", "p95 latency"
 TIMES = ("timestamp", "created_at", "start_time")  # fields that say when a question was asked
 GUARDRAILS: Mapping[str, str] = MappingProxyType(
     {
         "latency": "latency_ms",
-        "p95 latency": "latency_ms",
+        TAIL_LATENCY: "latency_ms",
         "cost": "cost_usd",
         THROUGHPUT: "",
         "errors": "",
@@ -63,6 +64,7 @@ class Guardrail:
     n: int  # shared questions with a value; of throughput the requests of the run
     change: Change  # other minus base, with its tests
     p: float  # one-sided, against no loss; adjusted by Holm over the guardrails of the pair
+    unpaired: tuple[int, int] | None = None  # questions of both runs, where they are samples of calls
 
     @property
     def state(self) -> GuardrailState:
@@ -87,13 +89,20 @@ def guardrails(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> list
     clusters = base.scored.clusters[shared.base]
     measured: list[Guardrail] = []
     for name in GUARDRAILS:
+        if shared.sampled and name in (THROUGHPUT, TAIL_LATENCY):  # those of kept calls are not those of all
+            continue
         if name == THROUGHPUT:
             measured += _throughput(base.scored, other.scored)
             continue
-        sides = _values(base, name), _values(other, name)
-        if sides[0] is None or sides[1] is None:
+        before, after = _values(base, name), _values(other, name)
+        if before is None or after is None:
             continue
-        before, after = sides[0][shared.base], sides[1][shared.other]
+        if shared.sampled:
+            if np.nansum(before) or np.nansum(after):
+                pair = RunPair(base.scored, other.scored, shared)
+                measured.append(_unpaired(name, before, after, pair))
+            continue
+        before, after = before[shared.base], after[shared.other]
         known = np.isfinite(before) & np.isfinite(after)
         if before[known].any() or after[known].any():  # nobody asks for errors that neither run has
             measured.append(_compared(name, before[known], after[known], clusters[known]))
@@ -104,7 +113,7 @@ def guardrails(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> list
 def judged_guardrails(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> list[GateResult]:
     """Judge the guardrails that both runs measured, as warning gates."""
     return [
-        judge_guardrail(each.name, each.base, each.other, each.n, each.state, each.change[:3])
+        judge_guardrail(each.name, each.base, each.other, each.n, each.state, each.change[:3], each.unpaired)
         for each in guardrails(base, other, shared)
     ]
 
@@ -120,6 +129,14 @@ def _values(side: Diagnosis, name: str) -> FloatArray | None:
         return question_means(refused, side.scored.question)[0]
     values = question_values(side, GUARDRAILS[name])
     return values if np.isfinite(values).any() else None
+
+
+def _unpaired(name: str, before: FloatArray, after: FloatArray, pair: RunPair) -> Guardrail:
+    bounds = (0.0, 1.0) if not GUARDRAILS[name] else (0.0, float("inf"))
+    found = change_of(pair, before, after, False, bounds)
+    test = found.difference
+    change = Change(test.low, test.high, test.high_bound, test.p_rise)
+    return Guardrail(name, found.base, found.other, test.n_pairs, change, change.p, test.unpaired)
 
 
 def _compared(name: str, before: FloatArray, after: FloatArray, clusters: IntArray) -> Guardrail:
@@ -263,16 +280,13 @@ def losses(base: Diagnosis, other: Diagnosis, changes: Sequence[SliceChange]) ->
 
 def _groundedness(base: Diagnosis, other: Diagnosis, shared: QuestionMatch) -> Iterator[Loss]:
     for metric in GROUNDEDNESS:
-        before = question_values(base, metric)[shared.base]
-        after = question_values(other, metric)[shared.other]
-        known = np.isfinite(before) & np.isfinite(after)
-        if not known.any():
-            continue
-        higher = higher_is_better(metric)
-        clusters = base.scored.clusters[shared.base]
-        change = paired(before, after, clusters, 0, higher, bounds_of(metric))
-        means = float(before[known].mean()), float(after[known].mean())
-        yield Loss(metric, None, *means, change.n_pairs, drop_of(change, higher), change.p)
+        before, after = question_values(base, metric), question_values(other, metric)
+        higher, pair = higher_is_better(metric), RunPair(base.scored, other.scored, shared)
+        found = change_of(pair, before, after, higher, bounds_of(metric))
+        change = found.difference
+        if change.n_pairs:
+            drop = drop_of(change, higher)
+            yield Loss(metric, None, found.base, found.other, change.n_pairs, drop, change.p)
 
 
 def _is_declared(change: SliceChange) -> bool:

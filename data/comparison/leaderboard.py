@@ -7,17 +7,20 @@ from typing import Literal
 import numpy as np
 
 from ragtriage.data.comparison.compared_metrics import higher_is_better, question_values
+from ragtriage.data.comparison.pair_change import PairChange, RunPair, change_of
 from ragtriage.data.comparison.question_match import QuestionMatch, match_questions
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.scoring.sampling import mean_of_questions
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray
-from ragtriage.metrics.statistics.intervals import Interval, interval, question_means
+from ragtriage.metrics.statistics.intervals import Interval, question_means
 from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, max_t
-from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
+from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference
 from ragtriage.metrics.statistics.pareto import pareto_front
+from ragtriage.metrics.statistics.unpaired import unpaired_family
 
 Standing = Literal["best", "same", "worse", "not compared", "no direction"]
 LEAST_SHARE = 0.5  # of the questions that the fullest version has scored, for a version to be the best
@@ -101,10 +104,13 @@ def _ranked(scored_runs: Sequence[ScoredRun], means: Mapping[str, FloatArray], m
     best = next(scored for scored in measured if values[scored.run.run_id].n_scored >= LEAST_SHARE * fullest)
     others = [scored for scored in measured if scored is not best]
     pairs = [_against(best, scored, means, higher, bounds) for scored in others]
-    tests = dict(
-        zip([scored.run.run_id for scored in others], max_t([sums for _, sums in pairs]), strict=True)
-    )
-    differences = {scored.run.run_id: pair[0] for scored, pair in zip(others, pairs, strict=True)}
+    names = [scored.run.run_id for scored in others]
+    by_run = dict(zip(names, pairs, strict=True))
+    shared = {name: change.sums for name, change in by_run.items() if change.sums is not None}
+    apart = {name: change.difference for name, change in by_run.items() if change.sums is None}
+    tests = dict(zip(shared, max_t([*shared.values()]), strict=True))
+    tests |= zip(apart, unpaired_family([*apart.values()]), strict=True)
+    differences = {scored.run.run_id: pair.difference for scored, pair in zip(others, pairs, strict=True)}
 
     def row(run_id: str) -> LeaderboardRow:
         if run_id == best.run.run_id:
@@ -121,9 +127,8 @@ def _ranked(scored_runs: Sequence[ScoredRun], means: Mapping[str, FloatArray], m
 
 def _level(means: FloatArray, scored: ScoredRun, bounds: tuple[float, float]) -> Interval:
     """Return the mean over the scored questions with its interval, as the run's own summary has it."""
-    known = np.isfinite(means)
-    binary = bool(np.isin(means[known], (0.0, 1.0)).all()) and bounds == (0.0, 1.0)
-    return interval(means[known], scored.clusters[known], len(means), binary, bounds=bounds)
+    binary = bounds == (0.0, 1.0) and bool(np.isin(means[np.isfinite(means)], (0.0, 1.0)).all())
+    return mean_of_questions(scored, means, len(means), binary, bounds)
 
 
 def _against(
@@ -132,22 +137,25 @@ def _against(
     means: Mapping[str, FloatArray],
     higher: bool,
     bounds: tuple[float, float],
-) -> tuple[PairedDifference, ClusterSums]:
+) -> PairChange:
     """Compare a version with the best; its differences are summed by the clusters of the best."""
     matched: QuestionMatch = match_questions(best, other)
+    pair = RunPair(best, other, matched)
+    change = change_of(pair, means[best.run.run_id], means[other.run.run_id], higher, bounds)
+    if matched.sampled:
+        return change
     before, after = means[best.run.run_id][matched.base], means[other.run.run_id][matched.other]
-    clusters = best.clusters[matched.base]
-    difference = paired(before, after, clusters, 0, higher, bounds)
-    codes = np.searchsorted(np.unique(best.clusters), clusters)
+    codes = np.searchsorted(np.unique(best.clusters), best.clusters[matched.base])
     known = np.isfinite(before) & np.isfinite(after)
     size, reach = len(np.unique(best.clusters)), bounds[1] - bounds[0]
     gaps = np.where(known, after - before, 0.0)
-    return difference, ClusterSums(
+    sums = ClusterSums(
         np.bincount(codes, weights=gaps, minlength=size).astype(np.float64),
         np.bincount(codes, weights=known, minlength=size).astype(np.float64),
         (-reach, reach),
-        (difference.low, difference.high),
+        (change.difference.low, change.difference.high),
     )
+    return replace(change, sums=sums)
 
 
 TOTAL = "total_tokens"
@@ -221,8 +229,7 @@ def cost_points(
 
 def _mean(scored: ScoredRun, cost: str) -> Interval | None:
     means, _ = question_means(cost_values(scored, cost), scored.question)
-    known = np.isfinite(means)
-    if not known.any():
+    if not np.isfinite(means).any():
         return None
     limits = bounds_of(cost) if cost != TOTAL else (0.0, np.inf)
-    return interval(means[known], scored.clusters[known], int(known.sum()), bounds=limits)
+    return mean_of_questions(scored, means, binary=False, bounds=limits)

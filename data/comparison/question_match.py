@@ -33,14 +33,19 @@ class QuestionMatch:
     only_other: int  # questions that only the other run has
     by_text: int = 0  # shared questions that have other ids in the two runs, and the same text
     unrelated: int = 0  # ids that both runs have for other questions; they are not shared
+    sampled: bool = False  # whether one run is a sample of calls: nothing is paired then
 
 
 def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
     """Match the questions of two runs by id, and those left on both sides by text where it is unique.
 
-    Ids that most often name other questions were numbered apart: such a pair is not one.
+    Ids that most often name other questions were numbered apart: such a pair is not one. Calls that were
+    sampled are matched with nothing: each of them stands for others.
     """
     left, right = base.question_ids, other.question_ids
+    if base.is_sample or other.is_sample:
+        none = np.zeros(0, dtype=np.int64)
+        return QuestionMatch(none, none, len(left), len(right), sampled=True)
     if len(left) == len(right) and bool((left == right).all()):
         at_base = at_other = np.arange(len(left), dtype=np.int64)
     else:

@@ -75,6 +75,8 @@ def unequal_sides(base: Diagnosis, run: Diagnosis) -> list[str]:
     left, right = base.scored, run.scored
     shared = match_questions(left, right)
     warnings = unequal_runs(left, right, shared)
+    if shared.sampled:
+        return warnings
     warnings += _only(left, shared.base, "of the baseline", "missing from this run")
     warnings += _only(right, shared.other, "of this run", "not in the baseline")
     if not len(shared.base):

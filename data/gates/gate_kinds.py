@@ -15,6 +15,7 @@ from ragtriage.data.comparison.compared_metrics import (
     higher_is_better,
     in_family,
 )
+from ragtriage.data.comparison.pair_change import RunPair
 from ragtriage.data.comparison.pair_labels import with_shared_labels
 from ragtriage.data.comparison.question_changes import slice_mask
 from ragtriage.data.comparison.question_match import QuestionMatch, first_rows, match_questions
@@ -27,6 +28,7 @@ from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.data.suites.check_table import check_table, passed_shares
 from ragtriage.metrics.gates.gates import (
+    UNPAIRED,
     Gate,
     GateResult,
     judge_gate,
@@ -395,11 +397,13 @@ def _side(
         return metric_side(base.scored, run.scored, gate.metric, shared)
     then = _by_question(base, case_values(base, gate.metric), gate.slice)
     now = _by_question(run, case_values(run, gate.metric), gate.slice)
-    return paired_side(gate.metric, then, now, base.scored, shared)
+    return paired_side(gate.metric, then, now, RunPair(base.scored, run.scored, shared))
 
 
 def _judged(gate: Gate, side: Side, test: FamilyTest, n_together: int) -> GateResult:
-    how = f"corrected over {n_together} metrics (step-down max-T)" if n_together > 1 else "tested alone"
+    by = "step-down max-T" if side.difference.unpaired is None else "Holm"
+    how = f"corrected over {n_together} metrics ({by})" if n_together > 1 else "tested alone"
+    obtained = "paired, sign flips" if side.difference.unpaired is None else UNPAIRED
     return judge_regression(
         gate,
         side.difference,
@@ -408,7 +412,7 @@ def _judged(gate: Gate, side: Side, test: FamilyTest, n_together: int) -> GateRe
         test.p,
         higher_is_better(gate.metric) is not False,
         side.base if np.isfinite(side.base) else None,
-        f"paired, sign flips, {how}",
+        f"{obtained}, {how}",
         n_together > 1,
     )
 

@@ -19,7 +19,7 @@ from ragtriage.metrics.statistics.intervals import Interval, hajek_mean, interva
 if TYPE_CHECKING:
     from ragtriage.data.scoring.scored_run import ScoredRun
 
-FIELD = "sampling_rate"
+SAMPLING_RATE = "sampling_rate"
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,16 @@ class Sampling:
 
     kept: int
     calls: int  # that they stand for: as the run was published from, else the sum of 1 / rate
+    counted: bool  # whether the calls were counted, and not estimated from the rates
     least: float  # rate
     most: float
     # (q,) calls that each question stands for; None where all stand for as many
     question_weights: FloatArray | None
+
+    @property
+    def share_text(self) -> str:
+        """How many of how many calls it has, as in "528 of 3,719 calls"."""
+        return f"{self.kept:,} of {'' if self.counted else 'about '}{self.calls:,} calls"
 
     @property
     def n_effective(self) -> float:
@@ -48,18 +54,19 @@ def sampling_of(run: Run, samples: Path, question: Callable[[], IntArray]) -> Sa
         samples: its file.
         question: returns the question of each sample, (n,).
     """
-    if FIELD not in run.fields:
+    if SAMPLING_RATE not in run.fields:
         return None
     with reading(samples):
-        rates = numbers(pq.read_table(samples, columns=[FIELD])[FIELD].combine_chunks())
+        rates = numbers(pq.read_table(samples, columns=[SAMPLING_RATE])[SAMPLING_RATE].combine_chunks())
     if (rates == 1).all():
         return None
     live = run.config.get("live")
-    counted = live.get("calls") if isinstance(live, dict) else None
-    calls = counted if isinstance(counted, int) and counted >= run.n else round(float((1 / rates).sum()))
+    told = live.get("calls") if isinstance(live, dict) else None
+    counted = isinstance(told, int) and told >= run.n
+    calls = int(told or 0) if counted else round(float((1 / rates).sum()))
     least, most = float(rates.min()), float(rates.max())
     weights = None if least == most else np.bincount(question(), 1 / rates).astype(np.float64)
-    return Sampling(run.n, calls, least, most, weights)
+    return Sampling(run.n, calls, counted, least, most, weights)
 
 
 def mean_of_questions(

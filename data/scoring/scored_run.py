@@ -33,7 +33,7 @@ from ragtriage.data.scoring.grouping import (
 )
 from ragtriage.data.scoring.imported_scores import on_scale
 from ragtriage.data.scoring.label_correction import Ratings
-from ragtriage.data.scoring.sampling import Sampling, sampling_of
+from ragtriage.data.scoring.sampling import SAMPLING_RATE, Sampling, sampling_of
 from ragtriage.data.scoring.stored_scores import ScoreFile
 from ragtriage.data.store.judge_results import judge_result_path
 from ragtriage.data.store.sample_reader import StoredSamples
@@ -283,6 +283,11 @@ class ScoredRun:
     def sampling(self) -> Sampling | None:
         """How its samples were drawn from more calls; None where they are all there is."""
         return sampling_of(self.run, self.samples_path, lambda: self.question)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether its samples are calls that were kept at recorded rates, be these 1."""
+        return SAMPLING_RATE in self.run.fields
 
     @property
     def question_weights(self) -> FloatArray | None:

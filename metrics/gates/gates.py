@@ -108,11 +108,16 @@ class GateResult:
     raw: float | None = None
     # of a mean of weighted samples, those of one weight that would tell as much; None of others
     effective_n: float | None = None
+    # of a change between samples of calls, how many the baseline and the run have scored; they are not paired
+    unpaired: tuple[int, int] | None = None
 
     @property
     def blocks(self) -> bool:
         """Return whether a failure keeps a version from shipping."""
         return self.gate.severity == "block"
+
+
+UNPAIRED = "unpaired, weighted by 1 / rate"  # how a change between samples of calls was obtained
 
 
 def smallest_effect(low: float | None, high: float | None) -> float | None:
@@ -301,6 +306,7 @@ def judge_regression(
         by_interval,
         obtained,
         UNCHANGED if difference.same == n else "",
+        unpaired=difference.unpaired,
         largest_loss=largest if isfinite(largest) else None,
         needed=held.needed if by_interval == "INCONCLUSIVE" else None,
     )
@@ -328,7 +334,13 @@ def judge_critical(
 
 
 def judge_guardrail(
-    name: str, before: float, after: float, n: int, state: GuardrailState, change: tuple[float, float, float]
+    name: str,
+    before: float,
+    after: float,
+    n: int,
+    state: GuardrailState,
+    change: tuple[float, float, float],
+    unpaired: tuple[int, int] | None = None,
 ) -> GateResult:
     """Return the warning gate of a guardrail: it fails where that got worse than allowed, beyond chance.
 
@@ -339,6 +351,7 @@ def judge_guardrail(
         n: questions behind it.
         state: not worse where the loss is below what is allowed with 95 % confidence.
         change: both ends of its 95 % interval, and the one-sided bound of the loss.
+        unpaired: questions of both runs, where they are samples of calls.
     """
     reason = "better answers can still be slower or cost more"
     if name in SHARES:
@@ -350,7 +363,7 @@ def judge_guardrail(
         "open": "INCONCLUSIVE",
     }
     low, high, bound = (end if isfinite(end) else None for end in change)
-    return GateResult(
+    result = GateResult(
         gate,
         verdicts[state],
         after,
@@ -362,6 +375,7 @@ def judge_guardrail(
         obtained="times of the requests" if name == "throughput" else "paired on question",
         largest_loss=bound,
     )
+    return result if unpaired is None else replace(result, obtained=UNPAIRED, unpaired=unpaired)
 
 
 def allowed_loss(name: str, before: float) -> float:

@@ -336,6 +336,9 @@ def _effect(result: GateResult) -> str:
 
 
 def _over(result: GateResult, shared: bool = False) -> str:
+    if result.unpaired is not None:
+        before, now = result.unpaired
+        return f"over {before:,} and {now:,} sampled calls, unpaired"
     if shared:
         return f"over {_count(result.n_scored, 'shared question')}"
     of = f" of {result.n_total:,}" if result.n_total else ""

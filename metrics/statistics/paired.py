@@ -39,6 +39,9 @@ class PairedDifference:
     high_bound: float = nan  # one-sided 95 % bound: it is below it
     p_fall: float = nan  # one-sided p of the sign-flip test against a fall; NaN without pairs
     p_rise: float = nan  # one-sided p against a rise
+    # of runs that share no questions, how many each has scored; n_pairs is the smaller of both then, and no
+    # question is better, worse or the same
+    unpaired: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -192,11 +192,14 @@ def compare(
         title = " against ".join(names)
         table = difference_table(comparison.differences, title, 3).only(*COMPARED)
         shared = count(len(comparison.matched.base), "shared question")
+        shared = "unpaired" if comparison.matched.sampled else shared
         heading = f"{plain(title)} ({count(len(table.rows), 'metric')}, {shared})"
         notes = filter(None, (f"{tested_text(comparison)}.", undirected_text(comparison)))
         below = (wrapped(plain(note)) for note in notes)
         click.echo("\n".join([heading, *comparison.warnings, row_table(table.rows), *below, ""]))
-    if not all(map(not_compared_text, comparisons)):
+    if any(
+        not comparison.matched.sampled and not not_compared_text(comparison) for comparison in comparisons
+    ):
         click.echo(wrapped(FOOTER))
 
 
