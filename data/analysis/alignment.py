@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ragtriage.data.analysis.retrieval_curves import block_of
 from ragtriage.data.scoring.context_use import ORIGINS, RunContextUse
 from ragtriage.data.scoring.ranked_lists import ranked_lists
+from ragtriage.data.scoring.sampling import mean_of_questions
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.analysis.retrieval import curve_intervals
 from ragtriage.metrics.definitions.alignment import (
@@ -21,7 +22,7 @@ from ragtriage.metrics.definitions.alignment import (
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.batch import ContextUse, Rankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores
-from ragtriage.metrics.statistics.intervals import Interval, interval, question_means
+from ragtriage.metrics.statistics.intervals import Interval, question_means
 
 ALERT = 0.30  # above this share of ignored first documents the gate warns
 DEEPEST = 20  # ranks that a chart shows at most
@@ -106,9 +107,7 @@ def _mean(
 ) -> Interval:
     """Return the mean over questions of the kept samples; Wilson's interval where all values are 0 or 1."""
     means, _ = question_means(np.where(keep, values, np.nan), scored.question)
-    known = np.isfinite(means)
-    binary = bool(np.isin(means[known], (0.0, 1.0)).all())
-    return interval(means[known], scored.clusters[known], int(known.sum()), binary, bounds=bounds)
+    return mean_of_questions(scored, means, bounds=bounds)
 
 
 def length_band(length: FloatArray) -> NDArray[np.int64]:
@@ -212,7 +211,7 @@ def _groups(scored: ScoredRun, context_use: RunContextUse, source: str, values: 
         return []
     chosen = context_use.answered & (context_use.source == source)
     means, _ = question_means(np.where(chosen[:, None], values, np.nan), scored.question)
-    estimates = curve_intervals(means, scored.clusters)
+    estimates = curve_intervals(means, scored.clusters, weights=scored.question_weights)
     return [Group(str(k), str(k), estimate) for k, estimate in enumerate(estimates, 1)]
 
 

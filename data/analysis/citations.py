@@ -125,13 +125,15 @@ def _share(
         np.tile([1.0, 0.0], len(rows)), np.column_stack([part[rows], whole[rows] - part[rows]]).ravel()
     )
     clusters = np.repeat(scored.clusters[scored.question[rows]], whole[rows])
+    of_question = scored.question_weights
+    weights = None if of_question is None else np.repeat(of_question[scored.question[rows]], whole[rows])
     sources = counts.source[rows] if by_support else np.full(len(rows), Source.COMPUTED)
     short = rows[part[rows] < whole[rows]]
     return CitationShare(
         *named,
         part=int(part.sum()),
         whole=int(whole.sum()),
-        value=interval(values, clusters, len(values)),
+        value=interval(values, clusters, len(values), weights=weights),
         sources={each.label: int((sources == each).sum()) for each in Source if (sources == each).any()},
         cohort=cohort[0],
         cohort_title=cohort[1],

@@ -17,11 +17,12 @@ from ragtriage.data.analysis.retrieval_curves import (
 )
 from ragtriage.data.scoring.gold_join import hop_order
 from ragtriage.data.scoring.ranked_lists import RankedLists
+from ragtriage.data.scoring.sampling import mean_of_questions
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.metrics.analysis.retrieval import RankMoves, rank_moves
 from ragtriage.metrics.schema.batch import Rankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
-from ragtriage.metrics.statistics.intervals import Interval, interval, question_means
+from ragtriage.metrics.statistics.intervals import Interval, question_means
 from ragtriage.metrics.statistics.max_t import cluster_sums, max_t
 from ragtriage.metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
 
@@ -66,9 +67,7 @@ class GoldReach:
         """Return the share of questions whose top k hold what is needed, repeats averaged."""
         held = np.where(self.asked, self.rank <= k, np.nan)
         means, _ = question_means(held, scored.question)
-        known = np.isfinite(means)
-        binary = bool(np.isin(means[known], (0.0, 1.0)).all())
-        return interval(means[known], scored.clusters[known], int(known.sum()), binary)
+        return mean_of_questions(scored, means)
 
 
 def gold_reach(lists: RankedLists) -> GoldReach:
@@ -172,9 +171,9 @@ class RerankingEffect:
 
 
 def reranking_effect(scored: ScoredRun, lists: RankedLists, k: int) -> RerankingEffect | None:
-    """Compare the final lists with the first pass; None where no question has both."""
+    """Compare the final lists with the first pass; None where no question has both, or under weights."""
     first, final = lists.first_pass, lists.documents
-    if first is None or final is None:
+    if first is None or final is None or scored.question_weights is not None:
         return None
     moves = rank_moves(first, final, k)
     if not moves.compared.any():

@@ -21,7 +21,7 @@ from ragtriage.metrics.analysis.retrieval import (
 )
 from ragtriage.metrics.schema.batch import Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from ragtriage.metrics.statistics.intervals import Interval, question_means
+from ragtriage.metrics.statistics.intervals import Interval, hajek_mean, question_means
 
 LONGEST_K = 50
 HOPS = "all_hops_recall"
@@ -89,7 +89,7 @@ def question_values(
 
 def curve_of(scored: ScoredRun, metric: str, means: FloatArray, longest: int) -> Curve:
     """Make a curve of (q, K) values of the questions of a run."""
-    points = curve_intervals(means, scored.clusters)
+    points = curve_intervals(means, scored.clusters, weights=scored.question_weights)
     return Curve(metric, tuple(range(1, means.shape[1] + 1)), tuple(points), longest)
 
 
@@ -289,7 +289,8 @@ def _type_curve(
     if not n or not longest:
         return TypeCurve(name, kind, declared, None, None, by, False, (), n)
     growing = means if by == metric else question_values(scored, by, block, longest, keep)
-    suggested = suggested_k(np.nanmean(growing[:, :longest], axis=0))
+    weights = scored.question_weights
+    suggested = suggested_k(np.array([hajek_mean(column, weights) for column in growing[:, :longest].T]))
     rising = suggested == longest and suggested > 1
     gains = _gains(scored, means, suggested, longest)
     return TypeCurve(name, kind, declared, curve, suggested, by, rising, gains, n)
@@ -310,5 +311,5 @@ def _gains(scored: ScoredRun, means: FloatArray, suggested: int, longest: int) -
     added = np.column_stack(
         [(means[:, end - 1] - means[:, start - 1]) / (end - start) for start, end in steps]
     )
-    intervals = curve_intervals(added, scored.clusters, (-1.0, 1.0))
+    intervals = curve_intervals(added, scored.clusters, (-1.0, 1.0), scored.question_weights)
     return tuple(Gain(start, end, each) for (start, end), each in zip(steps, intervals, strict=True))

@@ -200,7 +200,13 @@ def percentiles(scored: ScoredRun, cost: str) -> tuple[int, dict[int, float]]:
     known = values[np.isfinite(values)]
     if not len(known):
         return 0, {}
-    return len(known), {p: float(np.percentile(known, p)) for p in PERCENTILES}
+    if scored.question_weights is None:
+        return len(known), {p: float(np.percentile(known, p)) for p in PERCENTILES}
+    weights = scored.question_weights[scored.question][np.isfinite(values)]
+    by_weight = {
+        p: float(np.quantile(known, p / 100, weights=weights, method="inverted_cdf")) for p in PERCENTILES
+    }
+    return len(known), by_weight
 
 
 def cost_points(

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragtriage.data.comparison.question_match import QuestionMatch
-from ragtriage.data.diagnosis.diagnosis import Diagnosis
+from ragtriage.data.diagnosis.diagnosis import Diagnosis, passing_of
 from ragtriage.data.store.question_sets import QuestionSet, question_sets, set_named
 from ragtriage.metrics.number_text import percent
-from ragtriage.metrics.statistics.intervals import question_means
+from ragtriage.metrics.schema.scores import FloatArray
+from ragtriage.metrics.statistics.intervals import hajek_mean, question_means
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,21 @@ def questions_asked(
         of, whose = len(base.scored.question_ids), "the baseline"
         answered = len(shared.base) - float(lacking[shared.other].sum())
     rate = run.pass_rate
+    if run.scored.sampling is not None:
+        return _calls_asked(run, run.scored.sampling.calls, lacking)
     if not rate.n_scored:
         return QuestionsAsked(round(answered), of, whose, np.nan, np.nan)
     with_missing = rate.mean * rate.n_scored / max(of - answered + rate.n_scored, 1)
     return QuestionsAsked(round(answered), of, whose, rate.mean, with_missing)
+
+
+def _calls_asked(run: Diagnosis, calls: int, lacking: FloatArray) -> QuestionsAsked:
+    """Count the calls that a run is a sample of, as its samples stand for them."""
+    weights = run.scored.question_weights
+    good = question_means(passing_of(run), run.scored.question)[0]
+    good = np.where(np.isnan(good) & (lacking > 0), 0.0, good)
+    answered = round(calls * (1 - hajek_mean(lacking, weights)))
+    return QuestionsAsked(answered, calls, "", run.pass_rate.mean, hajek_mean(good, weights))
 
 
 def _declared_set(run: Diagnosis, sets: Sequence[QuestionSet] | None) -> tuple[str, int] | None:

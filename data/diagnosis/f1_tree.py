@@ -45,7 +45,7 @@ class F1Diagnosis:
 def f1_diagnosis(scored: ScoredRun) -> F1Diagnosis:
     """Return why the F1 of a run is what it is."""
     lacking = tuple(name for name in _METRICS.values() if not np.isfinite(scored.values(name)).any())
-    tree = f1_tree(_shares(scored), scored.question, scored.clusters)
+    tree = f1_tree(_shares(scored), scored.question, scored.clusters, scored.question_weights)
     return F1Diagnosis(tree, scored.n, _sources(scored), lacking)
 
 

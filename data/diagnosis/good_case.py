@@ -158,7 +158,9 @@ def passing_with_gold(diagnosis: Diagnosis) -> float:
     complete = diagnosis.measured & (diagnosis.scored.stage_features["gold_in_context"] >= WHOLE)
     if complete.sum() < FEWEST_COMPLETE:
         return 1.0
-    return float((~diagnosis.bad.bad[complete]).mean())
+    weights, scored = diagnosis.scored.question_weights, diagnosis.scored
+    of_cases = None if weights is None else weights[scored.question[complete]]
+    return float(np.average(~diagnosis.bad.bad[complete], weights=of_cases))
 
 
 def corrected_right_rate(diagnosis: Diagnosis) -> CorrectedMean | None:

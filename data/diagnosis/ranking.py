@@ -7,7 +7,7 @@ import numpy as np
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.scoring.summaries import MetricSummary, summarise
 from ragtriage.metrics.metric_registry import ordered
-from ragtriage.metrics.statistics.intervals import question_means
+from ragtriage.metrics.statistics.intervals import hajek_mean, question_means
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,10 @@ def ranking_of(diagnosis: Diagnosis) -> Ranking | None:
     k = int(metric.removeprefix("ndcg@"))
     recall = scored.values(f"recall@{k}")
     capped = question_means(recall * gold / np.minimum(gold, k), scored.question)[0]
-    known = capped[np.isfinite(capped)]
     return Ranking(
         metric,
         summarise(scored, [metric])[metric],
         k,
-        float(known.mean()) if len(known) else float("nan"),
+        hajek_mean(capped, scored.question_weights),
         len(np.unique(scored.question[gold > k])),
     )

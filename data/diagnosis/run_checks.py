@@ -30,7 +30,7 @@ from ragtriage.metrics.sanity.rule import SAMPLES_NAMED, AnswerShift, CheckInput
 from ragtriage.metrics.sanity.run import check_numbers
 from ragtriage.metrics.schema.metric import Convention, whole_number
 from ragtriage.metrics.schema.scores import FloatArray, Scores, Source, Status
-from ragtriage.metrics.statistics.intervals import question_means
+from ragtriage.metrics.statistics.intervals import hajek_mean, question_means
 
 MOST_NAMED, MOST_FAILED_NAMED, MOST_REFUSED_NAMED = 8, 6, 3
 LONGEST_AUTHOR = 120
@@ -245,7 +245,7 @@ def failed_codes(scored: ScoredRun) -> list[Finding]:
 def _mean_of(scored: ScoredRun, values: FloatArray, form: str) -> str:
     means = question_means(values, scored.question)[0]
     n = int(np.isfinite(means).sum())
-    return form.format(np.nanmean(means), n) if n else "no value"
+    return form.format(hajek_mean(means, scored.question_weights), n) if n else "no value"
 
 
 def refused_scores(scored: ScoredRun) -> list[Finding]:

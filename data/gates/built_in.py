@@ -71,11 +71,15 @@ def judge_right_answers(run: Diagnosis) -> GateResult:
 def _corrected_right(run: Diagnosis, right: FloatArray) -> CorrectedMean | None:
     """Return the share of right answers as labels of a random sample correct it; None with too few.
 
+    None too where samples are weighted.
+
     Args:
         run: its labels say of an answer that the case passes or fails, its ratings that it is right.
         right: (n,) 1 right, 0 wrong, NaN unknown, without labels.
     """
     people = run.human_labels
+    if run.scored.question_weights is not None:
+        return None
     labelled = people.drawn & (people.good | people.bad)
     drawn = np.where(labelled, people.good.astype(np.float64), run.rated_right)
     codes, scored = np.nan_to_num(2 * right, nan=1.0), run.scored

@@ -254,6 +254,8 @@ def judge_percentile_gate(gate: Gate, run: Diagnosis) -> GateResult:
     column = scored.column(gate.metric)
     if column is None:
         return unmeasured(gate, metric_lacking(scored, gate.metric), n_total=len(scored.question_ids))
+    if scored.question_weights is not None:
+        return unmeasured(gate, NO_PERCENTILE, n_total=len(scored.question_ids))
     values, clusters, failed, total = _percentile_values(gate, scored, column, keep)
     share = (gate.percentile or 50.0) / 100
     measured = quantile_interval(values, share, len(np.unique(clusters[np.isfinite(values)])))
@@ -292,6 +294,7 @@ def _adverse_percentile(gate: Gate, values: FloatArray, failed: int, share: floa
     return float(np.quantile(known, share, method="higher" if gate.at_most else "lower"))
 
 
+NO_PERCENTILE = "percentiles of samples that are weighted have no interval"  # why a gate is not judged
 BY_WORDS = "estimated from words: a judge or labels decide it"  # why a gate is not judged
 MISSPELT = 0.9  # likeness of two names from which on one is the other misspelt
 WITH_PASS_RATE = ("headline", "all")  # families that the pass rate belongs to

@@ -270,7 +270,8 @@ def accuracy_of(
         return None
     truth = truth_of(scored.n, human_labels, evaluator.label)
     applicable = column.status != Status.NOT_APPLICABLE
-    return evaluator_accuracy(column.values, truth, scored.question, scored.clusters, applicable)
+    groups = scored.clusters, applicable, scored.question_weights
+    return evaluator_accuracy(column.values, truth, scored.question, *groups)
 
 
 def own_prompts(workspace: Workspace) -> Path:

@@ -58,13 +58,13 @@ def ppi_estimate(
 
     A binary rating is corrected by whether the metric reaches its threshold, any other by the metric's value,
     both on 0 to 1. The mean is over the questions that have a value of the metric, without samples that were
-    drawn and could not be rated; a metric without a scale has none.
+    drawn and could not be rated; a metric without a scale has none, nor have samples that are weighted.
     """
     drawn = np.isfinite(ratings.drawn)
     browsed = int((np.isfinite(ratings.values) & ~drawn).sum())
     same_dimension = evaluated.metric == ratings.metric
     unrated = int(ratings.unrated.sum())
-    if not drawn.any():
+    if not drawn.any() or scored.question_weights is not None:
         return PpiEstimate(None, None, same_dimension, browsed, 0, unrated)
     predicted = np.where(ratings.unrated, np.nan, _predictions(scored, ratings, evaluated, thresholds, drawn))
     unjudged = int((drawn & ~np.isfinite(predicted)).sum())

@@ -22,6 +22,7 @@ from ragtriage.metrics.schema.metric import ratio
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source
 from ragtriage.metrics.statistics.intervals import (
     Interval,
+    hajek_mean,
     interval,
     intervals,
     mean_over_questions,
@@ -54,6 +55,10 @@ class CheckedRun(Protocol):
     @property
     def clusters(self) -> IntArray:
         """(q,) code of each question's cluster."""
+
+    @property
+    def question_weights(self) -> FloatArray | None:
+        """(q,) how many calls each question stands for; None where all stand for as many."""
 
     @property
     def stage_features(self) -> dict[str, FloatArray]:
@@ -278,7 +283,8 @@ def _names(run: CheckedRun, checks: CheckTable, mine: BoolArray) -> tuple[NameSu
         return ()
     chosen = [mine & checks.name.equal(name) for name, _ in totals]
     matrix = np.array([passed_shares(run, checks, rows) for rows in chosen]).T
-    rates = intervals(matrix, run.clusters, np.isfinite(matrix).sum(axis=0).tolist(), [True] * len(totals))
+    known = np.isfinite(matrix).sum(axis=0).tolist()
+    rates = intervals(matrix, run.clusters, known, [True] * len(totals), weights=run.question_weights)
     return tuple(
         NameSummary(
             name, n, int((rows & checks.decided).sum()), int((checks.passed[rows] == 1).sum()), rates[at]
@@ -316,7 +322,8 @@ def pooled_share(run: CheckedRun, sample: IntArray, hits: FloatArray, totals: Fl
     whole, right = totals.astype(np.int64), hits.astype(np.int64)
     values = np.repeat(np.tile([1.0, 0.0], len(sample)), np.stack([right, whole - right], axis=1).ravel())
     questions = np.repeat(run.question[sample], whole)
-    share = interval(values, run.clusters[questions], len(values), binary=True)
+    weights = None if run.question_weights is None else run.question_weights[questions]
+    share = interval(values, run.clusters[questions], len(values), binary=True, weights=weights)
     asked = len(np.unique(questions))
     return replace(share, n_scored=asked, n_applicable=asked)
 
@@ -324,7 +331,7 @@ def pooled_share(run: CheckedRun, sample: IntArray, hits: FloatArray, totals: Fl
 def rate_bounds(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> tuple[float, float]:
     """Return the pass rate of chosen checks if all those without a verdict had failed, or passed."""
     lowest, highest = (
-        float(np.nanmean(question_shares(run, checks.sample, chosen & passed, chosen)))
+        hajek_mean(question_shares(run, checks.sample, chosen & passed, chosen), run.question_weights)
         for passed in (checks.passed == 1, checks.passed != 0)
     )
     return lowest, highest
@@ -332,7 +339,7 @@ def rate_bounds(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> tuple
 
 def rate_of(run: CheckedRun, checks: CheckTable, chosen: BoolArray) -> Interval:
     """Return the share of the chosen checks that passed, as a mean over questions with a 95 % interval."""
-    return mean_over_questions(passed_shares(run, checks, chosen), run.clusters)
+    return mean_over_questions(passed_shares(run, checks, chosen), run.clusters, run.question_weights)
 
 
 def rate_values(rate: Interval) -> dict[str, Any]:

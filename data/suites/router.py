@@ -197,7 +197,7 @@ def _means(run: CheckedRun, decided: Decisions, right: FloatArray, chosen: BoolA
 
 
 def _rate(run: CheckedRun, decided: Decisions, right: FloatArray, chosen: BoolArray) -> Interval:
-    return mean_over_questions(_means(run, decided, right, chosen), run.clusters)
+    return mean_over_questions(_means(run, decided, right, chosen), run.clusters, run.question_weights)
 
 
 def _by_route(
@@ -205,7 +205,9 @@ def _by_route(
 ) -> tuple[Interval, ...]:
     matrix = np.array([_means(run, decided, right, codes == code) for code in range(len(decided.routes))]).T
     known = np.isfinite(matrix).sum(axis=0).tolist()
-    return tuple(intervals(matrix, run.clusters, known, [True] * len(decided.routes)))
+    return tuple(
+        intervals(matrix, run.clusters, known, [True] * len(decided.routes), weights=run.question_weights)
+    )
 
 
 FIGURES = ("latency_ms", "cost_usd")
@@ -322,7 +324,7 @@ def _mean(run: CheckedRun, values: FloatArray) -> Interval:
     """Return the mean over questions; the scale of the scores is not known."""
     means = question_means(values, run.question)[0]
     n = int(np.isfinite(means).sum())
-    return interval(means, run.clusters, n, bounds=(-np.inf, np.inf))
+    return interval(means, run.clusters, n, bounds=(-np.inf, np.inf), weights=run.question_weights)
 
 
 LONGEST_VALUE = 1200  # characters of a cohort's value

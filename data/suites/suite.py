@@ -123,7 +123,8 @@ class SuiteChecks:
         by_question = question_shares(self._run, self.sample, np.where(known, values, 0.0), known)
         measured = by_question[np.isfinite(by_question)]
         binary = bounds == (0.0, 1.0) and bool(np.isin(measured, (0.0, 1.0)).all())
-        return interval(by_question, self._run.clusters, len(measured), binary, bounds=bounds)
+        run = self._run
+        return interval(by_question, run.clusters, len(measured), binary, bounds, run.question_weights)
 
     def __len__(self) -> int:
         """Return the number of checks."""

@@ -125,7 +125,10 @@ SPAN_CURVES: Mapping[str, Callable[[SpanRankings, int], FloatArray]] = {
 
 
 def curve_intervals(
-    means: FloatArray, clusters: IntArray, bounds: tuple[float, float] = (0.0, 1.0)
+    means: FloatArray,
+    clusters: IntArray,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    weights: FloatArray | None = None,
 ) -> list[Interval]:
     """Return the mean of each column with its 95 % interval, as `intervals` does.
 
@@ -136,16 +139,18 @@ def curve_intervals(
         means: (q, K) one value per question and k, NaN where not scored.
         clusters: (q,) codes of the independent group of each question.
         bounds: least and greatest possible value; -1 and 1 for differences of shares.
+        weights: (q,) of each question; None where all weigh alike.
     """
     finite = np.isfinite(means)
     used = finite.any(axis=1)
     means, finite = means[used], finite[used]
     codes = np.unique(clusters[used], return_inverse=True)[1]
     size = int(codes.max(initial=-1)) + 1
-    if size < MANY_CLUSTERS or not finite.all():
+    if size < MANY_CLUSTERS or not finite.all() or weights is not None:
         binary = [bool(np.isin(means[finite[:, at], at], (0.0, 1.0)).all()) for at in range(means.shape[1])]
         limits = [bounds] * means.shape[1]
-        return intervals(means, codes, finite.sum(axis=0).tolist(), binary, bounds=limits)
+        kept = None if weights is None else weights[used]
+        return intervals(means, codes, finite.sum(axis=0).tolist(), binary, limits, kept)
     return _normal(means, codes, size, bounds)
 
 

@@ -275,7 +275,9 @@ def consistent(shares: F1Shares) -> BoolArray:
     return fits
 
 
-def f1_tree(shares: F1Shares, question: IntArray, clusters: IntArray) -> F1Tree | None:
+def f1_tree(
+    shares: F1Shares, question: IntArray, clusters: IntArray, weights: FloatArray | None = None
+) -> F1Tree | None:
     """Return the tree of a run, over the samples that have everything the tree needs.
 
     Where no sample knows which documents support its claims, the tree ends at precision and recall.
@@ -285,6 +287,7 @@ def f1_tree(shares: F1Shares, question: IntArray, clusters: IntArray) -> F1Tree 
         shares: of the n samples.
         question: (n,) codes 0..q-1 of the question of each sample.
         clusters: (q,) codes of the independent group of each question.
+        weights: (q,) of each question; None where all weigh alike.
 
     Returns:
         The tree; None where no sample has both precision and recall.
@@ -302,7 +305,7 @@ def f1_tree(shares: F1Shares, question: IntArray, clusters: IntArray) -> F1Tree 
     columns = np.where(kept[:, None], columns, np.nan)
     means, _ = question_means(columns, question)
     n = len(np.unique(question[kept]))
-    estimates = intervals(means, clusters, [n] * means.shape[1])
+    estimates = intervals(means, clusters, [n] * means.shape[1], weights=weights)
     f1, values, gained = estimates[0], estimates[1 : len(parts) + 1], estimates[len(parts) + 1 :]
     # a part that costs no F1 has no gain by definition, not by a sample
     branches = [

@@ -211,15 +211,18 @@ def difference_ends(column: ClusteredValues) -> tuple[tuple[float, float], tuple
     return two, one, method
 
 
-def mean_over_questions(values: FloatArray, clusters: IntArray | None = None) -> Interval:
+def mean_over_questions(
+    values: FloatArray, clusters: IntArray | None = None, weights: FloatArray | None = None
+) -> Interval:
     """Return the mean of one value per question with a 95 % interval; Wilson's where all values are 0 or 1.
 
     Args:
         values: (q,) one value per question between 0 and 1, NaN where not scored.
         clusters: (q,) codes of the independent group of each question; None where each is its own.
+        weights: (q,) of each question; None where all weigh alike.
     """
     groups = np.arange(len(values), dtype=np.int64) if clusters is None else clusters
-    return interval(values, groups, int(np.isfinite(values).sum()), binary=True)
+    return interval(values, groups, int(np.isfinite(values).sum()), binary=True, weights=weights)
 
 
 def hajek_mean(values: FloatArray, weights: FloatArray | None = None) -> float:

@@ -129,6 +129,7 @@ def evaluator_accuracy(
     question: IntArray,
     clusters: IntArray,
     applicable: BoolArray | None = None,
+    weights: FloatArray | None = None,
 ) -> EvaluatorAccuracy:
     """Compare an evaluator's results with human labels of the same cases.
 
@@ -138,6 +139,7 @@ def evaluator_accuracy(
         question: (n,) code of each case's question.
         clusters: (q,) code of each question's independent group.
         applicable: (n,) False where the question does not apply or cannot be judged; all by default.
+        weights: (q,) of each question, in the rate; None where all weigh alike.
 
     Raises:
         MetricsError: where the lengths differ.
@@ -148,7 +150,8 @@ def evaluator_accuracy(
         )
     means, _ = question_means(detected, question)
     asked = len(means) if applicable is None else len(np.unique(question[applicable]))
-    rate = interval(means, clusters, asked, binary=bool(np.isin(means[np.isfinite(means)], (0, 1)).all()))
+    binary = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
+    rate = interval(means, clusters, asked, binary, weights=weights)
     both = np.isfinite(detected) & np.isfinite(truth)
     judge, human, groups = detected[both] == 1, truth[both] == 1, clusters[question[both]]
     positive, negative = rate_intervals(judge, human, groups)
@@ -161,7 +164,7 @@ def evaluator_accuracy(
         true_negative=negative,
         kappa=kappa,
         corrected=corrected_rate(
-            (rate.mean, rate.n_clusters),
+            (rate.mean, rate.n_clusters if rate.n_effective is None else int(rate.n_effective)),
             (positive.mean, positive.n_clusters),
             (negative.mean, negative.n_clusters),
         ),

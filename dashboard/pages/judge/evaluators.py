@@ -147,10 +147,11 @@ def _failures(scored: ScoredRun, evaluator: Evaluator) -> str:
         return ""
     means, _ = question_means(column.values, scored.question)
     failed = np.unique(scored.question[column.status == Status.FAILED])
-    lost = int(np.isnan(means[failed]).sum())
+    missing, weights = failed[np.isnan(means[failed])], scored.question_weights
+    lost = len(missing)
     if not lost:
         return ""
-    low, high = missing_bounds(means, lost)
+    low, high = missing_bounds(means, lost if weights is None else weights[missing].sum(), weights=weights)
     rate = f"{percent(low)} to {percent(high)}"
     return f"{count(lost, 'question')} failed: the rate is {rate} whatever their answers are"
 

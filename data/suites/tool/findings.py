@@ -84,7 +84,8 @@ def _of_name(run: CheckedRun, checks: CheckTable, name: str, chosen: BoolArray) 
             [comb(int(c), k) / comb(int(m), k) if m >= k else np.nan for c, m in zip(won, n, strict=True)]
         )
         finite = shares[np.isfinite(shares)]
-        rate = interval(shares, run.clusters, len(finite), bool(np.isin(finite, (0.0, 1.0)).all()))
+        binary, weights = bool(np.isin(finite, (0.0, 1.0)).all()), run.question_weights
+        rate = interval(shares, run.clusters, len(finite), binary, weights=weights)
         rows.append(PassHatK(name, k, rate))
     return rows
 
