@@ -6,19 +6,17 @@ more of it comes, until its spans are given up.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
-from ragtriage.data.live.calls import Call, Calls, add_to_count, packed, put_calls
+from ragtriage.data.live.calls import Call, Calls, TraceFacts, add_to_count, call_of, put_calls
 from ragtriage.data.live.otlp_spans import StoredSpan, read_span
-from ragtriage.data.live.policy import Policy, Stratum
+from ragtriage.data.live.policy import Policy
 from ragtriage.data.text.refusal_detection import refused_answers
-from ragtriage.metrics.live.sampling import keep
 
 LATE = "late spans"  # fact: how many came when their trace was given up
 NO_QUESTION = "traces without a question"  # fact: how many are no calls
@@ -38,15 +36,6 @@ _DISLIKED = (
     "SELECT DISTINCT trace_id FROM feedback WHERE trace_id IN (SELECT value FROM json_each(?))"
     " AND ((name = 'thumb' AND value <= 0) OR (name IN ('satisfaction_score', 'stars') AND value <= 2))"
 )
-
-
-@dataclass(frozen=True)
-class TraceFacts:
-    """What the spans of a trace say beside its sample."""
-
-    time: float  # when it began, seconds since 1970
-    user_id: str = ""
-    release: str = ""
 
 
 def put_spans(connection: sqlite3.Connection, spans: Sequence[StoredSpan], now: float) -> None:
@@ -131,54 +120,6 @@ def _first(spans: Iterable[Span], name: str) -> str:
     """Return what the spans say of a fact, a root before the others."""
     roots_first = sorted(spans, key=lambda span: bool(span.parent_id))
     return next((str(span.attributes[name]) for span in roots_first if name in span.attributes), "")
-
-
-def call_of(
-    trace_id: str,
-    sample: Mapping[str, Any],
-    facts: TraceFacts,
-    *,
-    refused: bool,
-    disliked: bool,
-    policy: Policy,
-) -> Call:
-    """Return the call of a sample: its facts, its stratum, and whether it is kept.
-
-    Args:
-        trace_id: of its trace.
-        sample: in the native form.
-        facts: what else is known of it.
-        refused: whether its answer is a refusal.
-        disliked: whether its user said so.
-        policy: says at which rate its stratum is kept.
-    """
-    tags = dict(sample.get("tags") or {})
-    error, topic = tags.get("error"), tags.get("topic")
-    answered = sample.get("answer") is not None
-    stratum: Stratum = (
-        "error" if error is not None else "thumbs_down" if disliked else "refusal" if refused else "rest"
-    )
-    rate = policy.keep.rate(stratum)
-    kept = keep(trace_id, rate)
-    answerable = {"yes": True, "no": False}.get(str(sample.get("answerable")))
-    return Call(
-        trace_id,
-        facts.time,
-        facts.release,
-        facts.user_id,
-        sample["question"] if policy.keep.questions or kept else None,
-        stratum,
-        rate,
-        kept,
-        refused if answered else None,
-        answerable,
-        None if error is None else str(error),
-        sample.get("input_tokens"),
-        sample.get("output_tokens"),
-        sample.get("latency_ms"),
-        topic=None if topic is None else str(topic),  # as the system itself says; else it is learned
-        sample=packed(sample) if kept else None,
-    )
 
 
 def _json(names: Iterable[str]) -> str:

@@ -13,10 +13,11 @@ import numpy as np
 import orjson
 
 from ragtriage.data.errors import WorkspaceError
-from ragtriage.data.live.policy import Stratum
+from ragtriage.data.live.policy import Policy, Stratum
 from ragtriage.data.store.access import must_write
 from ragtriage.data.store.database import Database
 from ragtriage.data.store.workspace import Workspace
+from ragtriage.metrics.live.sampling import keep
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 FILE = "calls.sqlite"
@@ -109,6 +110,15 @@ class CallFacts:
     rate: FloatArray  # (n,)
 
 
+@dataclass(frozen=True)
+class TraceFacts:
+    """What the spans of a trace say beside its sample."""
+
+    time: float  # when it began, seconds since 1970
+    user_id: str = ""
+    release: str = ""
+
+
 def packed(sample: Mapping[str, Any]) -> bytes:
     """Return a sample as it is stored."""
     return zlib.compress(orjson.dumps(sample, default=str), 1)
@@ -125,6 +135,54 @@ def unpacked(content: bytes) -> dict[str, Any]:
     except (zlib.error, ValueError) as error:
         raise WorkspaceError("a stored call is damaged; accepted: the database as it was written") from error
     return sample
+
+
+def call_of(
+    trace_id: str,
+    sample: Mapping[str, Any],
+    facts: TraceFacts,
+    *,
+    refused: bool,
+    disliked: bool,
+    policy: Policy,
+) -> Call:
+    """Return the call of a sample: its facts, its stratum, and whether it is kept.
+
+    Args:
+        trace_id: of its trace.
+        sample: in the native form.
+        facts: what else is known of it.
+        refused: whether its answer is a refusal.
+        disliked: whether its user said so.
+        policy: says at which rate its stratum is kept.
+    """
+    tags = dict(sample.get("tags") or {})
+    error, topic = tags.get("error"), tags.get("topic")
+    answered = sample.get("answer") is not None
+    stratum: Stratum = (
+        "error" if error is not None else "thumbs_down" if disliked else "refusal" if refused else "rest"
+    )
+    rate = policy.keep.rate(stratum)
+    kept = keep(trace_id, rate)
+    answerable = {"yes": True, "no": False}.get(str(sample.get("answerable")))
+    return Call(
+        trace_id,
+        facts.time,
+        facts.release,
+        facts.user_id,
+        sample["question"] if policy.keep.questions or kept else None,
+        stratum,
+        rate,
+        kept,
+        refused if answered else None,
+        answerable,
+        None if error is None else str(error),
+        sample.get("input_tokens"),
+        sample.get("output_tokens"),
+        sample.get("latency_ms"),
+        topic=None if topic is None else str(topic),  # as the system itself says; else it is learned
+        sample=packed(sample) if kept else None,
+    )
 
 
 _CALL = tuple(field.name for field in fields(Call))

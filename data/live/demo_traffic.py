@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ragtriage.data.live.assembly import TraceFacts, call_of
-from ragtriage.data.live.calls import Call, Calls, live_folder, put_calls, put_fact
+from ragtriage.data.live.calls import Call, Calls, TraceFacts, call_of, live_folder, put_calls, put_fact
 from ragtriage.data.live.policy import FILE_NAME, Policy, read_policy
 from ragtriage.data.live.windows import FILE, ORIGIN, publish
 from ragtriage.data.scoring.run_store import RunStore

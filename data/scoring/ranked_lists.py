@@ -26,6 +26,7 @@ from ragtriage.data.scoring.gold_join import Match, hop_order
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.sample_schema import Ragged, padded
 from ragtriage.data.store.stored_file import reading
+from ragtriage.data.store.workspace import LIVE
 from ragtriage.metrics.sanity.rule import ContextLists, IdMismatch
 from ragtriage.metrics.schema.batch import Batch, Rankings, SpanRankings
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, Status
@@ -248,7 +249,10 @@ def context_lists(scored: ScoredRun) -> ContextLists | None:
         return None
     code = np.full(scored.n, -1, dtype=np.int64)
     code[known] = np.unique(column.drop_null().to_numpy(), return_inverse=True)[1]
-    return ContextLists(code, scored.question, scored.stage_features["documents"])
+    asked, texts = scored.question, scored.auxiliary_table("texts")
+    if LIVE in scored.run.config and texts is not None:  # what many users ask gets one list
+        asked = np.unique(texts["asked"].to_numpy(), return_inverse=True)[1]
+    return ContextLists(code, asked, scored.stage_features["documents"])
 
 
 FEWEST = 3  # with fewer samples, finding nothing is as likely as ids that do not match

@@ -75,6 +75,7 @@ def test_each_project_with_versions_has_a_baseline(demo: RunStore) -> None:
     baselines = {project: runs[run_id] for project, run_id in demo.ledger.baselines().items()}
     assert {project: run.name for project, run in baselines.items()} == {
         "handbook": "V1 baseline",
+        "handbook live": "live 2023-11-16 18:17 to 18:45",
         "iris": "basic",
         "mtrag": "Llama 3.1 (405B)",
         "clapnq": "Llama (13b-chat)",
