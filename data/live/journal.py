@@ -31,6 +31,8 @@ HEADER = struct.Struct("<4sBII")  # magic, kind, length of the payload, CRC-32 o
 SEGMENT_BYTES = 64 << 20  # a segment that would grow beyond is closed
 MOST_WAITING = 64 << 20  # bytes of payloads that wait for the disk
 LEVEL = 1  # of compression
+SKIPPED = struct.Struct("<II")  # begins a frame of zstd that readers skip: its magic, length of what follows
+SKIPPED_MAGIC = 0x184D2A50
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
@@ -151,6 +153,71 @@ def _checksum(kind: int, stored: bytes) -> int:
 def _framed(kind: int, payload: bytes) -> bytes:
     stored = zstd.compress(payload, LEVEL)
     return HEADER.pack(MAGIC, kind, len(stored), _checksum(kind, stored)) + stored
+
+
+def rewrite(folder: Path, change: Callable[[Kind, bytes], bytes]) -> int:
+    """Change what records hold, and return how many changed; every record stays where it is.
+
+    What a payload gets shorter by is filled, so that no position that a reader remembers moves; damaged bytes
+    become zeros. A segment is replaced at once: after a crash it is the one before or the one after.
+
+    Args:
+        folder: of the segments.
+        change: returns the payload that a record is to have; no longer than it was.
+
+    Raises:
+        WorkspaceError: another process writes the journal.
+    """
+    if not _numbers(folder):
+        return 0
+    with (folder / "lock").open("ab") as lock:
+        if not lock_file(lock, wait=False):
+            raise WorkspaceError(
+                f"{folder}: another process collects into it; accepted: the same once that has ended"
+            )
+        for path in folder.glob("*.new"):  # of a process that was ended
+            path.unlink()
+        return sum(_rewrite_segment(_path(folder, number), change) for number in _numbers(folder))
+
+
+def _rewrite_segment(path: Path, change: Callable[[Kind, bytes], bytes]) -> int:
+    with path.open("rb") as file:
+        frames = list(_frames(file, 0))
+    content, changed = bytearray(path.read_bytes()), 0
+    for begin, end, kind, stored in frames:
+        if stored is None and any(content[begin:end]):  # nobody can read what it holds
+            content[begin:end] = bytes(end - begin)
+            changed += 1
+        if stored is None or kind not in [*Kind]:
+            continue
+        payload = zstd.decompress(stored)
+        wanted = change(Kind(kind), payload)
+        if wanted != payload:
+            content[begin:end] = _filled(kind, wanted, end - begin, path)
+            changed += 1
+    if changed:
+        fresh = path.with_suffix(".new")
+        with FileIO(fresh, "wb", opener=_for_owner) as file:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        sync(path.parent)
+    return changed
+
+
+def _filled(kind: int, payload: bytes, size: int, path: Path) -> bytes:
+    """Return a record of a size: its payload, and a frame of zstd that readers skip."""
+    room = size - HEADER.size
+    for level in (LEVEL, 9, 19):
+        stored = zstd.compress(payload, level)
+        left = room - len(stored)
+        if left >= SKIPPED.size:
+            stored += SKIPPED.pack(SKIPPED_MAGIC, left - SKIPPED.size) + bytes(left - SKIPPED.size)
+        if len(stored) == room:
+            return HEADER.pack(MAGIC, kind, room, _checksum(kind, stored)) + stored
+    raise WorkspaceError(f"{path}: a record cannot be made {size:,} bytes long; accepted: a shorter payload")
 
 
 def _numbers(folder: Path) -> list[int]:

@@ -155,6 +155,44 @@ def store_run(
     return entry if is_new else replace(entry, run=workspace.read_run(run.run_id), status="unchanged")
 
 
+def stored_anew(workspace: Workspace, run: Run, samples: Iterable[Sample], errors: ValidationErrors) -> Run:
+    """Store samples that were stored before under the facts of a run, and return that run with a new id.
+
+    Args:
+        workspace: where it is stored.
+        run: the facts; what follows from the samples is made anew.
+        samples: as they are read from a run; `row` is numbered anew.
+        errors: takes what is wrong with them, which is nothing unless the run is damaged.
+    """
+    parts = [run.project, run.name, run.config, run.dataset, run.dataset_version, run.corpus_version]
+    identity = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
+    tally = _Tally(hashlib.sha256(identity))
+
+    def tallied() -> Iterator[Sample]:
+        for line, sample in enumerate(samples, start=1):
+            del sample["row"]
+            tally.add(sample, line, errors)
+            yield sample
+
+    with workspace.staging(workspace.runs_folder) as stage:
+        with _rare_collections(), closing(_written(stage / "samples.parquet", tallied(), tally)) as written:
+            for _ in written:
+                continue
+        errors.raise_if_any()
+        content_hash = tally.digest.hexdigest()
+        run = replace(
+            run,
+            run_id=content_hash[:12],
+            content_hash=content_hash,
+            n=tally.n,
+            n_questions=tally.n_questions,
+            fields=tuple(sorted(tally.fields - {"row"})),
+        )
+        (stage / "run.json").write_text(run.to_json(), encoding="utf-8")
+        workspace.publish(stage, workspace.runs_folder / run.run_id)
+    return run
+
+
 @contextmanager
 def _rare_collections() -> Iterator[None]:
     """Look for cycles of objects a hundred times as rarely: samples are many objects, and hold none."""
