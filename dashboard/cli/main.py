@@ -61,6 +61,7 @@ _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a functio
     "live.ab": "ab",
     "live.collect": "collect",
     "live.feedback": "feedback",
+    "live.forget": "forget",
     "results.agreement": "agreement",
     "results.checks": "check checks citations",
     "results.diagnose": "diagnose",

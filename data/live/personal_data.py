@@ -1,0 +1,232 @@
+"""What a project's live traffic has of one user: which traces, in the journal and in the database."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+
+from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.journal import Kind, read_journal, rewrite
+from ragtriage.data.live.otlp_spans import FACTS, StoredSpan, read_span
+from ragtriage.data.live.redacting import SALT, redactor_of
+from ragtriage.data.live.redaction import USER_KEYS
+
+JOURNAL = "journal"  # folder of the segments
+_BY_TRACE = "WHERE trace_id IN (SELECT value FROM json_each(:traces))"
+_BY_USER = (
+    "WHERE trace_id IN (SELECT value FROM json_each(:traces))"
+    " OR user_id IN (SELECT value FROM json_each(:ids))"
+)
+# table -> which of its rows are a user's
+_OF_PERSON = {"calls": _BY_USER, "feedback": _BY_USER, "spans": _BY_TRACE, "traces": _BY_TRACE}
+USER_ATTRIBUTES = frozenset(FACTS["user_id"]) | USER_KEYS
+
+
+@dataclass
+class Person:
+    """One user, as everything that is theirs is known by."""
+
+    ids: set[str]  # as it was given, and as it is stored where users are hashed
+    traces: set[str] = field(default_factory=set)  # hexadecimal
+    questions: set[str] = field(default_factory=set)  # that nobody else asked in the same words
+
+    @property
+    def names(self) -> set[str]:
+        """The ids of the user and of the traces."""
+        return self.ids | self.traces
+
+
+def strings_in(value: object) -> Iterator[str]:
+    """Yield the texts in a value, those in texts of JSON too."""
+    if isinstance(value, str):
+        yield value
+        if value[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                yield from strings_in(json.loads(value))
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from strings_in(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from strings_in(each)
+
+
+def find_person(person: Person, calls: Calls) -> None:
+    """Add what a project knows of a user: the id that it is stored under, the traces, the questions."""
+    folder = calls.path.parent
+    if (folder / SALT).exists():
+        redactor = redactor_of(folder)
+        person.ids |= {redactor.user(user_id) for user_id in list(person.ids)}
+    with calls.open() as connection:
+        person.traces |= _traces_of(connection, person.ids)
+    person.traces |= _traces_in_journal(calls, person.ids)
+    with calls.open() as connection:
+        rows = connection.execute(
+            "SELECT trace_id, question FROM calls WHERE question IN"
+            " (SELECT question FROM calls WHERE trace_id IN (SELECT value FROM json_each(?)))",
+            (_json(person.traces),),
+        ).fetchall()
+    mine = {question for trace, question in rows if trace in person.traces}
+    person.questions |= mine - {question for trace, question in rows if trace not in person.traces}
+
+
+def _traces_of(connection: sqlite3.Connection, ids: Collection[str]) -> set[str]:
+    """Return the traces of a user's calls, feedback and spans."""
+    listed = (_json(ids),)
+    of_calls = "SELECT trace_id FROM calls WHERE user_id IN (SELECT value FROM json_each(?1))"
+    of_feedback = (  # of a call that nobody else made
+        "SELECT feedback.trace_id FROM feedback LEFT JOIN calls USING (trace_id)"
+        " WHERE feedback.trace_id != '' AND feedback.user_id IN (SELECT value FROM json_each(?1))"
+        " AND ifnull(calls.user_id, '') = ''"
+    )
+    traces = {row[0] for row in connection.execute(f"{of_calls} UNION {of_feedback}", listed)}
+    spans = connection.execute("SELECT trace_id, span_id, service, release, content FROM spans")
+    for row in spans:
+        if _may_name(row[4], ids) and _user_of(StoredSpan(*row)) in ids:
+            traces.add(row[0])
+    return traces
+
+
+def _may_name(content: bytes, ids: Collection[str]) -> bool:
+    """Return whether a message may name a user; a number is not written as text there."""
+    return any(user_id.isdecimal() or user_id.encode() in content for user_id in ids)
+
+
+def _user_of(span: StoredSpan) -> str:
+    with suppress(DecodeError):
+        return str(read_span(span).attributes.get("user_id", ""))
+    return ""
+
+
+def _traces_in_journal(calls: Calls, ids: Collection[str]) -> set[str]:
+    """Return the traces in which a span names the user."""
+    traces: set[str] = set()
+    for _, kind, payload in read_journal(calls.path.parent / JOURNAL, skipped=lambda _: None):
+        if kind == Kind.TRACES and _may_name(payload, ids):
+            with suppress(DecodeError):
+                request = ExportTraceServiceRequest.FromString(payload)
+                for span in _spans_in(request):
+                    if _names(span.attributes, ids):
+                        traces.add(span.trace_id.hex())
+    return traces
+
+
+def _spans_in(request: ExportTraceServiceRequest) -> Iterator[Any]:
+    for group in request.resource_spans:
+        for scope in group.scope_spans:
+            yield from scope.spans
+
+
+def _names(attributes: Iterable[KeyValue], ids: Collection[str]) -> bool:
+    """Return whether attributes name one of the users."""
+    for item in attributes:
+        named = item.value.string_value or str(item.value.int_value)
+        if item.key in USER_ATTRIBUTES and named in ids:
+            return True
+    return False
+
+
+def forget_in_journal(person: Person, calls: Calls, *, dry: bool) -> int:
+    """Take the user's spans, logs and feedback out of the journal; return how many records have any.
+
+    Raises:
+        WorkspaceError: a collector writes to it.
+    """
+    folder = calls.path.parent / JOURNAL
+    if not folder.exists():
+        return 0
+    without = _without(person)
+    if dry:
+        records = read_journal(folder, skipped=lambda _: None)
+        return sum(without(kind, payload) != payload for _, kind, payload in records)
+    return rewrite(folder, without)
+
+
+def _without(person: Person) -> Callable[[Kind, bytes], bytes]:
+    """Return what takes a user out of the payload of a record."""
+    traces = {bytes.fromhex(trace) for trace in person.traces if len(trace) == 32}
+    readers: dict[Kind, Callable[[bytes], bytes]] = {
+        Kind.TRACES: lambda payload: _without_spans(payload, traces, person.ids),
+        Kind.LOGS: lambda payload: _without_logs(payload, traces, person.ids),
+        Kind.FEEDBACK: lambda payload: _without_answers(payload, person),
+    }
+
+    def changed(kind: Kind, payload: bytes) -> bytes:
+        try:
+            return readers[kind](payload)
+        except (DecodeError, ValueError, TypeError, KeyError):  # nobody can read what it holds
+            named = any(name.encode() in payload for name in person.names)
+            return payload if not named else b"[]" if kind == Kind.FEEDBACK else b""
+
+    return changed
+
+
+def _without_spans(payload: bytes, traces: Collection[bytes], ids: Collection[str]) -> bytes:
+    request = ExportTraceServiceRequest.FromString(payload)
+    scopes = [scope for group in request.resource_spans for scope in group.scope_spans]
+    return payload if not _taken_out(scopes, "spans", traces, ids) else request.SerializeToString()
+
+
+def _without_logs(payload: bytes, traces: Collection[bytes], ids: Collection[str]) -> bytes:
+    request = ExportLogsServiceRequest.FromString(payload)
+    scopes = [scope for group in request.resource_logs for scope in group.scope_logs]
+    return payload if not _taken_out(scopes, "log_records", traces, ids) else request.SerializeToString()
+
+
+def _taken_out(scopes: Iterable[Any], name: str, traces: Collection[bytes], ids: Collection[str]) -> bool:
+    """Remove the records of a user from the lists of a request, and return whether there were any."""
+    any_gone = False
+    for scope in scopes:
+        records = getattr(scope, name)
+        left = [each for each in records if each.trace_id not in traces and not _names(each.attributes, ids)]
+        if len(left) < len(records):
+            any_gone = True
+            del records[:]
+            records.extend(left)
+    return any_gone
+
+
+def _without_answers(payload: bytes, person: Person) -> bytes:
+    answers = json.loads(payload)
+    left = [answer for answer in answers if not is_of(person, answer["user_id"], answer["trace_id"])]
+    return payload if len(left) == len(answers) else json.dumps(left).encode()
+
+
+def is_of(person: Person, user_id: str, trace_id: str) -> bool:
+    """Return whether something with a user and a trace belongs to a person."""
+    return user_id in person.ids or trace_id in person.traces
+
+
+def forget_calls(person: Person, calls: Calls, *, dry: bool) -> dict[str, int]:
+    """Delete the user's calls, feedback and waiting spans; return how many there are by table."""
+    values = {"traces": _json(person.traces), "ids": _json(person.ids)}
+    found: dict[str, int] = {}
+    with calls.open() if dry else calls.changing() as connection:
+        for table, which in _OF_PERSON.items():
+            (found[table],) = connection.execute(f"SELECT count(*) FROM {table} {which}", values).fetchone()  # noqa: S608
+            if not dry:
+                connection.execute(f"DELETE FROM {table} {which}", values)  # noqa: S608 -- constant text
+    return found
+
+
+def move_windows(calls: Calls, old: str, new: str | None) -> None:
+    """Note that the run of a window is another one, or none any more."""
+    with calls.changing() as connection:
+        if new is None:
+            connection.execute("DELETE FROM windows WHERE run_id = ?", (old,))
+        else:
+            connection.execute("UPDATE windows SET run_id = ? WHERE run_id = ?", (new, old))
+        connection.execute("UPDATE calls SET run_id = ? WHERE run_id = ?", (new or "", old))
+
+
+def _json(names: Collection[str]) -> str:
+    return json.dumps(sorted(names))
