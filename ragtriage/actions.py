@@ -64,8 +64,8 @@ def feedback(
     """
 
     def work() -> str:
-        from ragtriage.data.live.feedback import feedback_records
-        from ragtriage.data.live.feedback_sending import keep_feedback, live_project, send_feedback
+        from ragtriage.data.live.feedback.records import feedback_records
+        from ragtriage.data.live.feedback.sending import keep_feedback, live_project, send_feedback
         from ragtriage.data.store.workspace import Workspace
 
         said = {"trace_id": trace_id, "thumb": thumb, "comment": comment, "user_id": user_id, **values}

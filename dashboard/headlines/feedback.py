@@ -8,7 +8,7 @@ from ragtriage.dashboard.headlines.ab import metric_title
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.data.ab.measures import Kind
 from ragtriage.data.importers.parsing.names import plain_name
-from ragtriage.data.live.feedback_results import FeedbackReport, FeedbackResult
+from ragtriage.data.live.feedback.results import FeedbackReport, FeedbackResult
 from ragtriage.metrics.number_text import NOT_MEASURED, count, number, percent
 
 NO_FEEDBACK = Headline(

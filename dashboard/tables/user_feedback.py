@@ -6,8 +6,8 @@ from math import isfinite
 
 from ragtriage.dashboard.headlines.feedback import measure_text, measure_title
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.data.live.feedback_calls import Joined
-from ragtriage.data.live.feedback_results import FeedbackReport, FeedbackResult
+from ragtriage.data.live.feedback.joining import Joined
+from ragtriage.data.live.feedback.results import FeedbackReport, FeedbackResult
 from ragtriage.metrics.number_text import NOT_MEASURED, count
 from ragtriage.metrics.result_table import Cell, Count, Of, ResultTable, Row
 

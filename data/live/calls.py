@@ -40,7 +40,10 @@ def live_folder(workspace: Workspace, project: str) -> Path:
 
 def live_projects(workspace: Workspace) -> list[str]:
     """Return the projects with live traffic, by name."""
-    return sorted(unquote(path.parent.name) for path in (workspace.root / "live").glob(f"*/{FILE}"))
+    folders = {
+        path.parent for name in (FILE, "journal") for path in (workspace.root / "live").glob(f"*/{name}")
+    }
+    return sorted(unquote(folder.name) for folder in folders)
 
 
 @dataclass(frozen=True)

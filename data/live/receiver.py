@@ -24,7 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ragtriage.data.errors import DataError, InputError
-from ragtriage.data.live.feedback import as_json, feedback_records
+from ragtriage.data.live.feedback.records import as_json, feedback_records
 from ragtriage.data.live.journal import Journal, JournalFullError, Kind
 from ragtriage.data.live.otlp_requests import (
     JSON,

@@ -9,7 +9,7 @@ from itertools import islice
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.assembly import give_up_spans, put_spans, read_traces
 from ragtriage.data.live.calls import Calls, add_to_count, live_folder, put_fact, put_feedback
-from ragtriage.data.live.feedback import answers_from
+from ragtriage.data.live.feedback.records import answers_from
 from ragtriage.data.live.journal import Kind, Position, Record, read_journal
 from ragtriage.data.live.otlp_spans import parsed_request, stored_spans
 from ragtriage.data.live.policy import FILE_NAME, read_policy

@@ -17,7 +17,7 @@ from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.live.assembly import LATE, NO_QUESTION
 from ragtriage.data.live.calls import Calls, live_folder, live_projects
 from ragtriage.data.live.demo_traffic import load_traffic
-from ragtriage.data.live.feedback import as_json, feedback_records
+from ragtriage.data.live.feedback.records import as_json, feedback_records
 from ragtriage.data.live.journal import Journal, Kind
 from ragtriage.data.live.policy import FILE_NAME
 from ragtriage.data.live.windows import publish, window_name

@@ -16,10 +16,10 @@ from command_line import run
 
 import ragtriage
 from ragtriage.data.live.calls import Call, Calls, put_calls
-from ragtriage.data.live.feedback import Answer, answers_of, feedback_records
-from ragtriage.data.live.feedback_calls import feedback_of, rows_of_calls, store_feedback
-from ragtriage.data.live.feedback_results import feedback_report
-from ragtriage.data.live.feedback_sending import keep_feedback
+from ragtriage.data.live.feedback.joining import feedback_of, rows_of_calls, store_feedback
+from ragtriage.data.live.feedback.records import Answer, answers_of, feedback_records
+from ragtriage.data.live.feedback.results import feedback_report
+from ragtriage.data.live.feedback.sending import keep_feedback
 from ragtriage.data.store.workspace import Workspace
 
 START = 1_777_626_000.0  # 2026-05-01 09:00 UTC

@@ -13,8 +13,8 @@ from places import FIXTURES
 
 from ragtriage.dashboard.headlines.feedback import feedback_headline
 from ragtriage.data.errors import DataError, InputError
-from ragtriage.data.live.feedback import answers_from, as_json, feedback_records, read_feedback
-from ragtriage.data.live.feedback_results import (
+from ragtriage.data.live.feedback.records import answers_from, as_json, feedback_records, read_feedback
+from ragtriage.data.live.feedback.results import (
     FeedbackReport,
     feedback_report,
     mean_by_user,

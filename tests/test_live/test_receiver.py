@@ -19,7 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from starlette.testclient import TestClient
 
-from ragtriage.data.live.feedback import answers_from
+from ragtriage.data.live.feedback.records import answers_from
 from ragtriage.data.live.journal import Journal, Kind, read_journal
 from ragtriage.data.live.otlp_spans import read_span, stored_spans
 from ragtriage.data.live.receiver import Intake, Limits, receiver

@@ -9,10 +9,10 @@ from ragtriage.dashboard.cli.terminal import plain, print_json, result_text, wra
 from ragtriage.dashboard.headlines.feedback import feedback_headline
 from ragtriage.dashboard.tables.user_feedback import cohort_table, feedback_table, joined_text
 from ragtriage.data.live.calls import Calls
-from ragtriage.data.live.feedback import read_feedback
-from ragtriage.data.live.feedback_calls import rows_of_calls
-from ragtriage.data.live.feedback_results import feedback_report, rows_of_answers
-from ragtriage.data.live.feedback_sending import keep_feedback, live_project
+from ragtriage.data.live.feedback.joining import rows_of_calls
+from ragtriage.data.live.feedback.records import read_feedback
+from ragtriage.data.live.feedback.results import feedback_report, rows_of_answers
+from ragtriage.data.live.feedback.sending import keep_feedback, live_project
 from ragtriage.data.store.workspace import Workspace
 
 

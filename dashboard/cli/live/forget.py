@@ -10,8 +10,8 @@ import click
 from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json, result_text, wrapped
 from ragtriage.data.api import open_store
-from ragtriage.data.live.deletion import Forgotten, Found
-from ragtriage.data.live.deletion import forget as forget_user
+from ragtriage.data.live.forgetting.deletion import Forgotten, Found
+from ragtriage.data.live.forgetting.deletion import forget as forget_user
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import Count, ResultTable
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ragtriage.data.live.calls import unpacked
+from ragtriage.data.live.forgetting.personal_data import Person
 from ragtriage.data.live.journal import read_journal
-from ragtriage.data.live.personal_data import Person
 
 FEWEST_BYTES = 6  # a shorter id stands in anything
 FEWEST_OF_QUESTION = 30  # a shorter question may be anybody's

@@ -14,7 +14,7 @@ from ragtriage.data.ab.measures import LOWER, Kind, Measure, back_within, measur
 from ragtriage.data.ab.reading import DAY, TestRows
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.parsing.names import plain_name
-from ragtriage.data.live.feedback import SYSTEM, Answer
+from ragtriage.data.live.feedback.records import SYSTEM, Answer
 from ragtriage.metrics.ab.differences import Z
 from ragtriage.metrics.ab.feedback import cohort_matrix
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray

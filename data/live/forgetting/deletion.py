@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.live.calls import Calls, live_projects
-from ragtriage.data.live.personal_data import (
+from ragtriage.data.live.calls import FILE, Calls, live_folder, live_projects
+from ragtriage.data.live.forgetting.personal_data import (
     JOURNAL,
     Person,
     find_person,
@@ -26,7 +26,7 @@ from ragtriage.data.live.personal_data import (
     move_windows,
     strings_in,
 )
-from ragtriage.data.live.remains import remains_of
+from ragtriage.data.live.forgetting.remains import remains_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import must_write
 from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results
@@ -93,7 +93,8 @@ def forget(store: RunStore, user_id: str, project: str | None = None, *, dry: bo
     if not dry:
         must_write(f"workspace {store.workspace.root}")
     person = Person({user_id})
-    calls = [Calls.of(store.workspace, it) for it in live_projects(store.workspace) if project in (None, it)]
+    live = [it for it in live_projects(store.workspace) if project in (None, it)]
+    calls = [Calls(live_folder(store.workspace, it) / FILE) for it in live]  # a journal alone is enough
     for each in calls:
         find_person(person, each)
     tally = _Tally(store.workspace.root)

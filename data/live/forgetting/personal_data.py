@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.message import DecodeError
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
@@ -136,7 +135,7 @@ def _names(attributes: Iterable[KeyValue], ids: Collection[str]) -> bool:
 
 
 def forget_in_journal(person: Person, calls: Calls, *, dry: bool) -> int:
-    """Take the user's spans, logs and feedback out of the journal; return how many records have any.
+    """Take the user's spans and feedback out of the journal; return how many records have any.
 
     Raises:
         WorkspaceError: a collector writes to it.
@@ -154,15 +153,12 @@ def forget_in_journal(person: Person, calls: Calls, *, dry: bool) -> int:
 def _without(person: Person) -> Callable[[Kind, bytes], bytes]:
     """Return what takes a user out of the payload of a record."""
     traces = {bytes.fromhex(trace) for trace in person.traces if len(trace) == 32}
-    readers: dict[Kind, Callable[[bytes], bytes]] = {
-        Kind.TRACES: lambda payload: _without_spans(payload, traces, person.ids),
-        Kind.LOGS: lambda payload: _without_logs(payload, traces, person.ids),
-        Kind.FEEDBACK: lambda payload: _without_answers(payload, person),
-    }
 
     def changed(kind: Kind, payload: bytes) -> bytes:
         try:
-            return readers[kind](payload)
+            if kind == Kind.FEEDBACK:
+                return _without_answers(payload, person)
+            return _without_spans(payload, traces, person.ids)
         except (DecodeError, ValueError, TypeError, KeyError):  # nobody can read what it holds
             named = any(name.encode() in payload for name in person.names)
             return payload if not named else b"[]" if kind == Kind.FEEDBACK else b""
@@ -172,27 +168,14 @@ def _without(person: Person) -> Callable[[Kind, bytes], bytes]:
 
 def _without_spans(payload: bytes, traces: Collection[bytes], ids: Collection[str]) -> bytes:
     request = ExportTraceServiceRequest.FromString(payload)
-    scopes = [scope for group in request.resource_spans for scope in group.scope_spans]
-    return payload if not _taken_out(scopes, "spans", traces, ids) else request.SerializeToString()
-
-
-def _without_logs(payload: bytes, traces: Collection[bytes], ids: Collection[str]) -> bytes:
-    request = ExportLogsServiceRequest.FromString(payload)
-    scopes = [scope for group in request.resource_logs for scope in group.scope_logs]
-    return payload if not _taken_out(scopes, "log_records", traces, ids) else request.SerializeToString()
-
-
-def _taken_out(scopes: Iterable[Any], name: str, traces: Collection[bytes], ids: Collection[str]) -> bool:
-    """Remove the records of a user from the lists of a request, and return whether there were any."""
     any_gone = False
-    for scope in scopes:
-        records = getattr(scope, name)
-        left = [each for each in records if each.trace_id not in traces and not _names(each.attributes, ids)]
-        if len(left) < len(records):
+    for scope in (scope for group in request.resource_spans for scope in group.scope_spans):
+        left = [it for it in scope.spans if it.trace_id not in traces and not _names(it.attributes, ids)]
+        if len(left) < len(scope.spans):
             any_gone = True
-            del records[:]
-            records.extend(left)
-    return any_gone
+            del scope.spans[:]
+            scope.spans.extend(left)
+    return request.SerializeToString() if any_gone else payload
 
 
 def _without_answers(payload: bytes, person: Person) -> bytes:

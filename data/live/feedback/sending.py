@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.calls import Calls, live_projects
-from ragtriage.data.live.feedback import Answer
-from ragtriage.data.live.feedback_calls import Stored, store_feedback
+from ragtriage.data.live.feedback.joining import Stored, store_feedback
+from ragtriage.data.live.feedback.records import Answer
 from ragtriage.data.live.redacting import redactor_of
 from ragtriage.data.store.workspace import Workspace
 

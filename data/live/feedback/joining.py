@@ -9,8 +9,8 @@ import numpy as np
 
 from ragtriage.data.ab.reading import DAY
 from ragtriage.data.live.calls import CallFacts, Calls, Feedback, put_feedback
-from ragtriage.data.live.feedback import SYSTEM, Answer, answers_of
-from ragtriage.data.live.feedback_results import RELEASE, FeedbackRows
+from ragtriage.data.live.feedback.records import SYSTEM, Answer, answers_of
+from ragtriage.data.live.feedback.results import RELEASE, FeedbackRows
 
 FARTHEST = DAY  # seconds between a call and an answer that is joined by its question
 EVER = 1e15  # seconds since 1970
