@@ -1,8 +1,8 @@
 """The entry point of the command line.
 
-Exit code 0: done, 1: a gate failed, or doctor, `dataset check` or `dataset leakage` found a problem, and
-nothing else, 2: bad usage or input, or an error of ragtriage itself, 3: the gates cannot tell, or nothing was
-checked.
+Exit code 0: done, 1: a gate failed, doctor, `dataset check` or `dataset leakage` found a problem, or `forget`
+left something, 2: bad usage or input, or an error of ragtriage itself, 3: the gates cannot tell, or nothing
+was checked.
 As a shell has it, Ctrl+C gives 130, SIGTERM 143, and 141 says that the reader of a pipe has gone.
 """
 
