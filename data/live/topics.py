@@ -14,6 +14,7 @@ from typing import Any, Self
 import orjson
 
 from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.live.calls import Calls, put_fact
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.text.tokens import folded_question, is_cjk, lowered, search_runs, stem, word_list
 
@@ -32,6 +33,14 @@ NEARLY_ALL = 0.6  # of the questions of a word have the same one beside it: both
 ENOUGH = 0.5  # weight of its words by which a question is of a topic
 SHORTEST, LONGEST = 3, 30  # letters of a word; identifiers are longer
 MOST_OF_A_NAME = 8  # characters of a name that is written without spaces
+DAY = 86_400
+ENOUGH_QUESTIONS = 300  # distinct ones after which no more are waited for
+LOOKED_AT = "topics looked at"  # fact: when new ones were looked for, seconds since 1970
+AT_ONCE = 2_000
+_QUESTIONS = "SELECT question FROM calls WHERE question IS NOT NULL AND time >= ? ORDER BY time DESC LIMIT ?"
+_WITHOUT_TOPIC = (
+    "SELECT trace_id, question FROM calls WHERE topic IS NULL AND question IS NOT NULL ORDER BY time LIMIT ?"
+)
 _HIRAGANA = re.compile("[\u3040-\u309f]")
 Term = tuple[str, ...]  # a stem, or two that stand side by side
 
@@ -118,6 +127,52 @@ class Topics:
             raise WorkspaceError(
                 f"{path}: cannot be read ({error}); accepted: the file as it was written, or none"
             ) from error
+
+
+def give_topics(calls: Calls, now: float) -> int:
+    """Give topics to calls that have none, and return to how many.
+
+    Topics are learned from the first 300 distinct questions, or from fewer after a day; once a day those of
+    new questions that have none join them.
+    """
+    folder = calls.path.parent
+    topics = Topics.load(folder)
+    if topics is None or now >= float(calls.fact(LOOKED_AT, "0")) + DAY:
+        topics = _renewed(calls, topics, now)
+        if topics is None:
+            return 0
+        topics.save(folder)
+    total = 0
+    while True:
+        with calls.changing() as connection:
+            rows = connection.execute(_WITHOUT_TOPIC, (AT_ONCE,)).fetchall()
+            given = [(topics.topic_of(question), trace_id) for trace_id, question in rows]
+            connection.executemany("UPDATE calls SET topic = ? WHERE trace_id = ?", given)
+        total += len(rows)
+        if len(rows) < AT_ONCE:
+            return total
+
+
+def _renewed(calls: Calls, topics: Topics | None, now: float) -> Topics | None:
+    """Return topics learned, or extended by what came up in the last day; None before there is enough."""
+    span = calls.span_of_time()
+    if span is None:
+        return None
+    since = span[0] if topics is None else now - DAY
+    with calls.open() as connection:
+        rows = connection.execute(_QUESTIONS, (since, 2 * MOST_QUESTIONS)).fetchall()
+    questions = [row[0] for row in rows]
+    if topics is not None:
+        renewed = topics.extended(questions)
+    elif len(set(questions)) < ENOUGH_QUESTIONS and now - span[0] < DAY:
+        return None
+    else:
+        renewed = Topics.learned(questions)
+        if not renewed.topics:
+            return None
+    with calls.changing() as connection:
+        put_fact(connection, LOOKED_AT, str(now))
+    return renewed
 
 
 def _stored_topic(name: str, words: dict[str, float], is_new: bool) -> Topic:

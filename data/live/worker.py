@@ -1,4 +1,4 @@
-"""What runs beside the receiver: the journal becomes calls, calls become runs, and old traffic goes."""
+"""What runs beside the receiver: the journal becomes calls and runs, alerts are told, and old traffic goes."""
 
 import json
 import threading
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from ragtriage.data.errors import DataError
+from ragtriage.data.live.alerts.watch import Watch
 from ragtriage.data.live.assembly import give_up_spans, put_spans, read_traces
 from ragtriage.data.live.calls import Calls, add_to_count, live_folder, put_fact, put_feedback
 from ragtriage.data.live.feedback.records import answers_from
@@ -14,6 +15,7 @@ from ragtriage.data.live.journal import Kind, Position, Record, read_journal
 from ragtriage.data.live.otlp_spans import parsed_request, stored_spans
 from ragtriage.data.live.policy import FILE_NAME, read_policy
 from ragtriage.data.live.retention import retain
+from ragtriage.data.live.topics import give_topics
 from ragtriage.data.live.windows import publish_due
 from ragtriage.data.scoring.run_store import RunStore
 
@@ -48,6 +50,7 @@ class Worker:
         self.folder = live_folder(store.workspace, project)
         self.policy = read_policy(self.folder / FILE_NAME).policy
         self._drop_before = drop_before
+        self._watch = Watch(store, self.calls, project, say)
         self._said, self._next_retention = "", 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="live worker", daemon=True)
@@ -61,6 +64,7 @@ class Worker:
         self._ended.set()
         if self._thread.ident is not None:
             self._thread.join()
+        self._watch.stop()
 
     def _work(self) -> None:
         while not self._ended.is_set():
@@ -85,6 +89,10 @@ class Worker:
         read_traces(self.calls, self.policy, now, whole=whole)
         publish_due(self.store, self.calls, self.project, self.policy, now)
         give_up_spans(self.calls, self.policy, now)
+        if whole:  # a file is of the past: nobody is told of it
+            give_topics(self.calls, now)
+        else:
+            self._watch.round(self.policy, now)
         if now >= self._next_retention:
             retain(self.store, self.calls, self.project, self.policy, now)
             self._next_retention = now + RETAIN_EVERY

@@ -17,4 +17,5 @@ CREATE TABLE tellings (
     told REAL NOT NULL,
     PRIMARY KEY (rule, since, state, channel)
 ) WITHOUT ROWID;
+CREATE INDEX calls_without_topic ON calls (time) WHERE topic IS NULL AND question IS NOT NULL;
 PRAGMA user_version = 2;

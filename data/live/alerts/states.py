@@ -259,9 +259,9 @@ def rule_key(rule: Alert) -> str:
 def rule_title(rule: Alert) -> str:
     """Return a rule in a few words, as "refused at most 15 %"."""
     if rule.silent:
-        return f"{rule.silent} silent"
+        return f"silence of the {rule.silent}"
     if rule.drift:
-        return f"{rule.drift.replace('_', ' ')}, drift"
+        return f"drift of {rule.drift.replace('_', ' ')}"
     limit, words = (
         (rule.at_most, "at most") if rule.at_most is not None else (rule.at_least or 0.0, "at least")
     )
@@ -289,17 +289,22 @@ def alert_facts(project: str, alert: AlertState) -> dict[str, Any]:
 
 
 def alert_sentence(project: str, alert: AlertState) -> str:
-    """Return the sentence of an alert, such as "handbook: refused at most 15 % fires since 18:45 UTC"."""
-    words = {"firing": "fires", "ok": "is over", "cannot_tell": "cannot tell", "no_data": "has no data"}
-    moment = f"{datetime.fromtimestamp(alert.since, UTC):%Y-%m-%d %H:%M} UTC"
-    said = f"{project}: {rule_title(alert.rule)} {words[alert.state]} since {moment}"
+    """Return the sentence of an alert: "handbook: refused at most 15 % does not hold since ..."."""
+    title = rule_title(alert.rule)
+    said = {
+        "firing": f"{title} does not hold" if alert.rule.metric else title,
+        "ok": f"{title} holds" if alert.rule.metric else f"no {title}",
+        "cannot_tell": f"{title} cannot be told",
+        "no_data": f"{title} has no data",
+    }[alert.state]
+    said = f"{project}: {said} since {datetime.fromtimestamp(alert.since, UTC):%Y-%m-%d %H:%M} UTC"
     latest = alert.latest
     if latest is None or alert.rule.silent:
         return said
     shown = percent if alert.rule.metric in SHARES or alert.rule.drift == TOPICS else number
     value = f"{shown(latest.value)}{' moved' if alert.rule.drift == TOPICS else ''}"
     ends = "" if math.isnan(latest.low) else f" [{shown(latest.low)}, {shown(latest.high)}]"
-    return f"{said}: {value}{ends}, {count(latest.n, 'call')} in the last window"
+    return f"{said}: {value}{ends} over {count(latest.n, 'call')} of the last window"
 
 
 def _known(value: float) -> float | None:

@@ -1,0 +1,128 @@
+"""What watches the traffic while it comes: topics, alerts and who is told, the judge and its budget."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from threading import Event, Thread
+
+from ragtriage.data.errors import DataError
+from ragtriage.data.jobs import ask_to_stop, jobs_of
+from ragtriage.data.live.alerts.judging import judge_due
+from ragtriage.data.live.alerts.scores import LiveScores
+from ragtriage.data.live.alerts.states import alert_states, note_baselines, note_changes
+from ragtriage.data.live.alerts.telling import tell_pending
+from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.policy import Policy
+from ragtriage.data.live.topics import give_topics
+from ragtriage.data.scoring.run_store import RunStore
+
+EVERY = 60.0  # seconds between two looks at what is not due by a window that ended
+AFTER_A_FAILURE = 600.0  # before the judge is asked again
+Say = Callable[[str], None]
+
+
+class Watch:
+    """Watches one project; telling and judging have threads of their own, since both may take long."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        calls: Calls,
+        project: str,
+        say: Say,
+        environment: Mapping[str, str] = os.environ,
+        base_url: str | None = None,
+    ) -> None:
+        """Prepare the watch.
+
+        Args:
+            store: the runs of the workspace.
+            calls: the live traffic of the project.
+            project: its name.
+            say: told in a sentence what went wrong, and of each alert that changes.
+            environment: may name a webhook.
+            base_url: of the judge's service; the usual one when left out.
+        """
+        self.store, self.calls, self.project = store, calls, project
+        self._environment, self._base_url = environment, base_url
+        self._say = say
+        self._said: dict[str, str] = {}  # by subject, so that nothing is said twice in a row
+        self._ended = Event()
+        self._looked: tuple[float, ...] = ()
+        self._next_look = 0.0
+        self._next = {"telling": math.inf, "judging": 0.0}  # when to try again what is not due otherwise
+        self._threads: dict[str, Thread] = {}
+
+    def round(self, policy: Policy, now: float) -> None:
+        """Do what is due at a time; return before telling and judging end."""
+        due = self._is_due(policy, now)
+        if due:
+            give_topics(self.calls, now)
+            note_baselines(self.calls, policy)
+            states = alert_states(self.calls, policy, now, LiveScores(self.store, self.calls))
+            for change in note_changes(self.calls, self.project, states, now):
+                self._say(str(change.facts["text"]))
+        if policy.alerts and (due or now >= self._next["telling"]):
+            self._begin("telling", lambda: self._tell(policy, now), now)
+        if policy.judge is not None and now >= self._next["judging"]:
+            self._begin("judging", lambda: self._judge(policy, now), now)
+
+    def stop(self) -> None:
+        """Ask the judge to stop, and wait for what is being told."""
+        self._ended.set()
+        if self._is_busy("judging"):
+            mine = (job for job in jobs_of(self.store.ledger) if job.pid == os.getpid())
+            for job in mine:
+                if job.state == "running":
+                    ask_to_stop(self.store.ledger, job.job_id)
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until telling and judging have ended."""
+        for thread in list(self._threads.values()):
+            thread.join()
+
+    def _is_due(self, policy: Policy, now: float) -> bool:
+        """Return whether a window of a rule ended, or a while passed, since the last look."""
+        ends = tuple((now - policy.windows.settle) // rule.window for rule in policy.alerts)
+        due = ends != self._looked or now >= self._next_look
+        if due:
+            self._looked, self._next_look = ends, now + EVERY
+        return due
+
+    def _tell(self, policy: Policy, now: float) -> None:
+        problems = tell_pending(self.calls, policy, now, self._environment)
+        self._next["telling"] = now + EVERY if problems else math.inf
+        self._report("telling", "; ".join(problems))
+
+    def _judge(self, policy: Policy, now: float) -> None:
+        if policy.judge is None:
+            return
+        judging = judge_due(self.store, self.calls, policy.judge, now, self._ended.is_set, self._base_url)
+        self._next["judging"] = now + (EVERY if judging.state == "done" else AFTER_A_FAILURE)
+        self._report("judging", "" if judging.state in ("done", "stopped") else judging.sentence)
+
+    def _begin(self, name: str, work: Callable[[], None], now: float) -> None:
+        """Begin a piece of work in a thread, unless it is still going on."""
+        if self._is_busy(name) or self._ended.is_set():
+            return
+
+        def guarded() -> None:
+            try:
+                work()
+            except (DataError, OSError) as error:
+                self._next[name] = now + AFTER_A_FAILURE
+                self._report(name, str(error))
+
+        self._threads[name] = Thread(target=guarded, name=f"live {name}", daemon=True)
+        self._threads[name].start()
+
+    def _is_busy(self, name: str) -> bool:
+        return name in self._threads and self._threads[name].is_alive()
+
+    def _report(self, name: str, problem: str) -> None:
+        if problem and problem != self._said.get(name):
+            self._say(problem)
+        self._said[name] = problem
