@@ -1,4 +1,4 @@
-"""What runs beside the receiver: the journal becomes calls and runs, alerts are told, and old traffic goes."""
+"""What runs beside the receiver: the journal becomes calls and runs, alerts are told, old traffic goes."""
 
 import json
 import threading
