@@ -24,9 +24,7 @@ from ragtriage.data.live.worker import JOURNAL, Worker
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 
-QUESTIONS = [
-    f"Question {at} of how many days of leave there are? " + "Words follow. " * 9 for at in range(30)
-]
+ANSWERS = [(f"How many days of leave in {at}?", f"It is {at}.", ["Leave. " * 40] * 3) for at in range(30)]
 
 
 @pytest.fixture
@@ -61,7 +59,7 @@ def _stored(workspace: Path) -> set[tuple[str, str]]:
 def test_no_acknowledged_span_is_lost_by_two_kills_while_the_official_exporter_sends(
     collector: Collector, tmp_path: Path
 ) -> None:
-    spans = recorded_traces(250, QUESTIONS)
+    spans = recorded_traces(250, ANSWERS)
     batches = [spans[at : at + 20] for at in range(0, len(spans), 20)]
     acknowledged: list[int] = []
     exporter = OTLPSpanExporter(f"{collector.url}/v1/traces", compression=Compression.Gzip, timeout=20)
@@ -98,7 +96,7 @@ def test_it_drains_and_ends_well_by_a_signal(
     collector: Collector, tmp_path: Path, by: signal.Signals
 ) -> None:
     exporter = OTLPSpanExporter(f"{collector.url}/v1/traces")
-    spans = recorded_traces(2, QUESTIONS)
+    spans = recorded_traces(2, ANSWERS)
     assert exporter.export(spans) is SpanExportResult.SUCCESS
     code, said, errors = collector.end(by)
     assert (code, errors) == (0, "")

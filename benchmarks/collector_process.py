@@ -51,31 +51,33 @@ class Collector:
         return self.process.returncode, said, errors
 
 
-def recorded_traces(n: int, texts: Sequence[str]) -> list[ReadableSpan]:
-    """Return the spans of n traces as the SDK records them: a chain, its retriever, two calls of models."""
+def recorded_traces(n: int, answers: Sequence[tuple[str, str, Sequence[str]]]) -> list[ReadableSpan]:
+    """Return the spans of n traces as the SDK records them: a chain, its retriever, two calls of models.
+
+    Answers are questions with an answer and the documents that were found, used in turn.
+    """
     kept = InMemorySpanExporter()
     provider = TracerProvider(resource=Resource.create({"service.name": "shop", "service.version": "3"}))
     provider.add_span_processor(SimpleSpanProcessor(kept))
     tracer = provider.get_tracer("tests")
     for at in range(n):
-        question, answer = texts[at % len(texts)], texts[(at + 1) % len(texts)]
+        question, answer, texts = answers[at % len(answers)]
         chain = {"openinference.span.kind": "CHAIN", "input.value": question, "output.value": answer}
         with tracer.start_as_current_span("answer", attributes={**chain, "user.id": f"user {at % 50}"}):
             documents = {
                 f"retrieval.documents.{rank}.document.{name}": value
-                for rank in range(5)
-                for name, value in (("id", f"d{rank}"), ("content", texts[(at + rank) % len(texts)]))
+                for rank, text in enumerate(texts)
+                for name, value in (("id", f"d{rank}"), ("content", text))
             }
             retriever = {"openinference.span.kind": "RETRIEVER", "input.value": question, **documents}
             with tracer.start_as_current_span("retrieve", attributes=retriever):
                 embedding = {"openinference.span.kind": "EMBEDDING", "embedding.model_name": "small"}
                 tracer.start_span("embed", attributes=embedding).end()
-            prompt = "\n\n".join(str(value) for name, value in documents.items() if name.endswith("content"))
             call: dict[str, str | int] = {
                 "openinference.span.kind": "LLM",
                 "llm.model_name": "a-model",
                 "llm.input_messages.0.message.role": "user",
-                "llm.input_messages.0.message.content": f"{prompt}\n\n{question}",
+                "llm.input_messages.0.message.content": "\n\n".join((*texts, question)),
                 "llm.output_messages.0.message.role": "assistant",
                 "llm.output_messages.0.message.content": answer,
                 "llm.token_count.prompt": 700,
