@@ -6,9 +6,9 @@
 
 The traces are made of the handbook's questions, answers and five passages each: a chain, a retriever, an
 embedding and a call of a model. The exporter of the official SDK sends them, from processes of its own and in
-batches of 512 spans, to one collector after the other. The time is from the first request until every span is on
-the disk: ragtriage answers after that; Phoenix answers before, so its database is asked until it has all of
-them. With `--kills` the collector is killed twice meanwhile, and what was acknowledged and is not stored is counted.
+batches of 512 spans, to one collector after the other. The time is from the first request until every span is
+on the disk: ragtriage answers after that; Phoenix answers before, so its database is asked until it has all.
+With `--kills` the collector is killed twice meanwhile; what was acknowledged and is not stored is counted.
 """
 
 import argparse
