@@ -220,7 +220,7 @@ def _bundled(*names: str) -> Iterator[str]:
 
 
 def test_of_real_texts_only_what_is_personal_is_taken_out() -> None:
-    """Each of these was read: addresses of people, offices, hotlines and support desks, no id, price, date or code among them."""
+    """Each of these was read: people, offices, hotlines; no id, price, date or code is among them."""
     expected = {
         "musique/*.jsonl.gz": {},
         "handbook/corpus/*.md": {"e-mail": 38, "phone": 3},
