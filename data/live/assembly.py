@@ -6,20 +6,25 @@ more of it comes, until its spans are given up.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
-from ragtriage.data.live.calls import Call, Calls, TraceFacts, add_to_count, call_of, put_calls
+from ragtriage.data.live.calls import Call, Calls, TraceFacts, add_to_count, call_of, packed, put_calls
 from ragtriage.data.live.otlp_spans import StoredSpan, read_span
 from ragtriage.data.live.policy import Policy
+from ragtriage.data.store.parsed_run import normalise
+from ragtriage.data.suites.registry import check_problems
 from ragtriage.data.text.refusal_detection import refused_answers
 
 LATE = "late spans"  # fact: how many came when their trace was given up
-NO_QUESTION = "traces without a question"  # fact: how many are no calls
+NO_CALLS = "traces without a question"  # fact: how many were given up that are no calls
+UNREADABLE = "unreadable traces"  # fact: how many have something that no sample may have
+_ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 TRACES_AT_ONCE = 500
 _PUT_SPAN = (
     "INSERT OR REPLACE INTO spans (trace_id, span_id, service, release, content) VALUES (?, ?, ?, ?, ?)"
@@ -80,7 +85,11 @@ def give_up_spans(calls: Calls, policy: Policy, now: float) -> None:
     """Delete the spans of traces that were read and that no span came to for long."""
     gone = "SELECT trace_id FROM traces WHERE is_read AND last_came < ?"
     before = (now - policy.windows.late,)
+    others = f"SELECT count(*) FROM ({gone} EXCEPT SELECT trace_id FROM calls)"  # noqa: S608 -- constant text
     with calls.changing() as connection:
+        (more,) = connection.execute(others, before).fetchone()
+        if more:
+            add_to_count(connection, NO_CALLS, more)
         connection.execute(f"DELETE FROM spans WHERE trace_id IN ({gone})", before)  # noqa: S608 -- constant text
         connection.execute("DELETE FROM traces WHERE is_read AND last_came < ?", before)
 
@@ -88,18 +97,32 @@ def give_up_spans(calls: Calls, policy: Policy, now: float) -> None:
 def _calls_of(
     connection: sqlite3.Connection, trace_ids: Sequence[str], policy: Policy, now: float
 ) -> list[Call]:
-    """Return the calls of traces; a trace without a question is counted."""
+    """Return the calls of traces; a trace without a question is none."""
     disliked = {row[0] for row in connection.execute(_DISLIKED, (_json(trace_ids),))}
-    read = [(trace, *_sample_of(connection, trace, now)) for trace in trace_ids]
-    asked = [(trace, sample, facts) for trace, sample, facts in read if sample is not None]
-    if len(asked) < len(read):
-        add_to_count(connection, NO_QUESTION, len(read) - len(asked))
+    asked: list[tuple[str, dict[str, Any], TraceFacts]] = []
+    for trace in trace_ids:
+        try:
+            sample, facts = _sample_of(connection, trace, now)
+            usable = sample is None or _is_usable(sample)
+        except _ODD:  # a trace may hold anything, and the others must not wait for it
+            sample, usable = None, False
+        if not usable:
+            add_to_count(connection, UNREADABLE, 1)
+        elif sample is not None:
+            asked.append((trace, sample, facts))
     answers = pa.array([sample.get("answer") for _, sample, _ in asked], pa.string())
     refused = refused_answers(answers).tolist()
     return [
         call_of(trace, sample, facts, refused=refused[place], disliked=trace in disliked, policy=policy)
         for place, (trace, sample, facts) in enumerate(asked)
     ]
+
+
+def _is_usable(sample: Mapping[str, Any]) -> bool:
+    """Return whether a sample can be part of a run, so that one that cannot does not keep its window back."""
+    packed(sample)  # raises where JSON has no such value
+    known = normalise(sample, 1, ValidationErrors(""))
+    return known is not None and not (known["checks"] and any(check_problems(known)))
 
 
 def _sample_of(

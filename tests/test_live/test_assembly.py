@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from otlp_messages import pipeline, request, trace_id
 from places import BUNDLED
 
 from ragtriage.data.demo import _manifest as bundled
 from ragtriage.data.diagnosis.run_checks import check_run
-from ragtriage.data.live.assembly import LATE, NO_QUESTION
+from ragtriage.data.live.assembly import LATE, NO_CALLS
 from ragtriage.data.live.calls import Calls, live_folder, live_projects
 from ragtriage.data.live.demo_traffic import load_traffic
 from ragtriage.data.live.feedback.records import as_json, feedback_records
@@ -149,12 +150,28 @@ def test_an_error_a_dislike_and_a_refusal_are_kept_at_their_own_rates(store: Run
         )
         assert (stratum, rate) == wanted
         assert bool(kept) == keep(trace_id(name), rate) == (sample is not None) == (question is not None)
-    assert live.calls.fact(NO_QUESTION) == "1"
     facts = live.calls.facts(BEGIN, BEGIN + HOUR)
     assert len(facts.time) == 200
     assert np.nansum(facts.refused) == 80
     assert np.isnan(facts.refused).sum() == 20  # without an answer there is no refusal
     live.journal.close()
+
+
+def test_a_trace_that_nobody_can_use_keeps_no_other_back(live: Live, store: RunStore) -> None:
+    good, odd = pipeline("good", BEGIN, "How many?", "Five."), pipeline("odd", BEGIN, "How much?", "Ten.")
+    metadata = '{"question_id": "q1", "large": 1%s}' % ("0" * 400)
+    odd[0].attributes.append(KeyValue(key="metadata", value=AnyValue(string_value=metadata)))
+    deep = KeyValue(key="odd", value=AnyValue(string_value="[" * 50_000))
+    odd[1].attributes.extend(
+        [deep, KeyValue(key="retrieval.documents", value=AnyValue(string_value="[[[1]"))]
+    )
+    ping = Span(trace_id=bytes(range(16)), span_id=bytes(range(8)), name="ping")
+    live.send(*good, *odd, ping)
+    live.round()
+    assert store.runs(PROJECT)[0].n >= 1
+    assert "How many?" in {call[4] for call in everything(live)}
+    live.round(BEGIN + 20 * HOUR)
+    assert live.calls.fact(NO_CALLS) == "1"  # the ping
 
 
 def test_an_ended_window_is_a_run_and_a_late_call_makes_it_anew(live: Live, store: RunStore) -> None:
