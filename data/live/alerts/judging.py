@@ -41,7 +41,7 @@ class Judging:
     @property
     def sentence(self) -> str:
         """What to say of it."""
-        cost = f"${self.spent_usd:.2f} of ${self.budget_usd:.2f} for {self.day} is spent"
+        cost = f"${self.spent_usd:.4f} of ${self.budget_usd:.4f} for {self.day} is spent"
         if self.state == "done":
             return f"judge: all windows are judged, {cost}"
         waits = f"{self.waiting} window{' waits' if self.waiting == 1 else 's wait'}"

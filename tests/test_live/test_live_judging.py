@@ -1,0 +1,136 @@
+"""Judging kept calls: within what is left of the day, newest first, no call twice; silence is an alert."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from judge_server import JudgeServer, Script
+from live_calls import BEGIN, PROJECT, kept, made, put
+
+from ragtriage.data.jobs import jobs_of
+from ragtriage.data.live.alerts.judging import judge_due, judge_state
+from ragtriage.data.live.alerts.scores import LiveScores
+from ragtriage.data.live.alerts.states import JUDGED, alert_states
+from ragtriage.data.live.alerts.watch import Watch
+from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.policy import JudgeBudget, Policy
+from ragtriage.data.live.windows import publish
+from ragtriage.data.scoring.run_store import RunStore
+
+HOUR = 3_600
+DAY = 86_400
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragtriage.data.judge.job_spec.BACKOFF_SECONDS", 0.01)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
+    monkeypatch.delenv("RAGTRIAGE_JUDGE_MODEL", raising=False)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> tuple[RunStore, Calls]:
+    """Two hours with six kept calls each, published."""
+    store, calls = made(tmp_path)
+    put(calls, *(kept(f"{hour}{at}", hour * HOUR + at, n=at) for hour in range(2) for at in range(6)))
+    for hour in range(2):
+        publish(store, calls, PROJECT, BEGIN + hour * HOUR, BEGIN + (hour + 1) * HOUR)
+    return store, calls
+
+
+def _budget(usd: float, *metrics: str) -> JudgeBudget:
+    return JudgeBudget.model_validate({"metrics": metrics or ("faithfulness",), "budget": usd})
+
+
+def test_all_windows_are_judged_once_within_the_budget(live: tuple[RunStore, Calls]) -> None:
+    store, calls = live
+    with JudgeServer() as server:
+        assert judge_state(calls) is None
+        judging = judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
+        asked = len(server.asked)
+        assert (judging.state, judging.waiting, judging.day) == ("done", 0, "2026-03-01")
+        assert asked == 12
+        assert 0 < judging.spent_usd < 2.0
+        again = judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
+        assert (len(server.asked), again.spent_usd) == (asked, judging.spent_usd)
+        put(calls, kept("late", 30))
+        publish(store, calls, PROJECT, BEGIN, BEGIN + HOUR)
+        judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
+        assert len(server.asked) == asked + 1  # the others of that window are in the cache
+    assert judge_state(calls) is not None
+    scored = LiveScores(store, calls)("faithfulness", BEGIN, BEGIN + 2 * HOUR)
+    assert scored is not None
+    assert (len(scored.values), int(np.isfinite(scored.values).sum())) == (13, 13)
+    assert scored.time[6] == BEGIN + 30
+
+
+def test_a_spent_budget_is_said_and_the_next_day_goes_on(live: tuple[RunStore, Calls]) -> None:
+    store, calls = live
+    with JudgeServer() as server:
+        first = judge_due(store, calls, _budget(0.006), BEGIN, base_url=server.url)
+        assert first.state == "spent"
+        assert 0 < first.spent_usd <= 0.006
+        asked = len(server.asked)
+        assert 0 < asked < 12
+        second = judge_due(store, calls, _budget(0.006), BEGIN + 60, base_url=server.url)
+        assert (second.state, len(server.asked), second.spent_usd) == ("spent", asked, first.spent_usd)
+        said = "the budget of the day does not reach, $0.0002 of $0.0060 for 2026-03-01 is spent"
+        assert said in second.sentence
+        done = judge_due(store, calls, _budget(2.0), BEGIN + DAY, base_url=server.url)
+        assert (done.state, done.day, len(server.asked)) == ("done", "2026-03-02", 12)
+        assert done.spent_usd < 2.0
+    newest, _ = sorted(calls.windows(), key=lambda window: -window.last)
+    assert jobs_of(store.ledger)[-1].run_id == newest.run_id
+
+
+def test_what_fails_is_said_with_its_reason(live: tuple[RunStore, Calls]) -> None:
+    store, calls = live
+    with JudgeServer(Script(fault=lambda *_: "refusal")) as server:
+        failed = judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
+    assert failed.state == "failed"
+    assert "no sample has a result" in failed.sentence
+    assert "2 windows wait" in failed.sentence
+    unknown = judge_due(store, calls, _budget(2.0, "cleverness"), BEGIN)
+    assert "'cleverness' is neither a metric nor an evaluator of shop" in unknown.message
+    stopped = judge_due(store, calls, _budget(2.0), BEGIN, lambda: True)
+    assert (stopped.state, stopped.waiting) == ("stopped", 2)
+
+
+def test_a_judge_that_is_silent_is_an_alert(live: tuple[RunStore, Calls]) -> None:
+    store, calls = live
+    rules = {
+        "alerts": [
+            {"silent": "judge", "windows": 2},
+            {"metric": "faithfulness", "at_least": 0.5, "fewest": 1},
+        ]
+    }
+    policy = Policy.model_validate({**rules, "judge": {"metrics": ["faithfulness"]}})
+    scores = LiveScores(store, calls)
+    early = alert_states(calls, policy, BEGIN + 2 * HOUR + 60, scores)[0]
+    assert early.state == "ok"  # the second hour may still be judged
+    silent, faithful = alert_states(calls, policy, BEGIN + 2 * HOUR + 1000, scores)
+    assert (silent.state, silent.since, faithful.state) == ("firing", BEGIN, "no_data")
+    with JudgeServer() as server:
+        judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
+    silent, faithful = alert_states(calls, policy, BEGIN + 2 * HOUR + 1000, LiveScores(store, calls), BEGIN)
+    assert (silent.state, faithful.latest is not None) == ("ok", True)
+    judged = LiveScores(store, calls)(JUDGED, BEGIN, BEGIN + HOUR)
+    assert judged is not None
+    assert judged.values.tolist() == [1.0] * 6
+
+
+def test_the_watch_judges_beside_the_rest(live: tuple[RunStore, Calls]) -> None:
+    store, calls = live
+    said: list[str] = []
+    policy = Policy.model_validate({"judge": {"metrics": ["faithfulness"], "budget": 0.00001}})
+    with JudgeServer() as server:
+        watch = Watch(store, calls, PROJECT, said.append, {}, server.url)
+        watch.round(policy, BEGIN)
+        watch.wait()
+        watch.round(policy, BEGIN + 700)
+        watch.stop()
+        assert len(server.asked) == 0
+    assert len(said) == 1
+    assert "2 windows wait until the next" in said[0]
