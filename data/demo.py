@@ -13,6 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ragtriage.data.ab.ab_test import TestOptions
+from ragtriage.data.ab.reading import read_test
+from ragtriage.data.ab.stored_tests import keep_test, stored_tests
 from ragtriage.data.chunking.corpus import read_corpus
 from ragtriage.data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
 from ragtriage.data.chunking.grid_search import run_grid
@@ -100,7 +103,10 @@ def load_samples(
         entries = _manifest()
         if project is not None:
             entries = tuple(it for it in entries if it["project"] == project and "grid" not in it)
-        return _load_missing(store, entries, watch)
+        loaded = _load_missing(store, entries, watch)
+        if project in (None, FIRST_PROJECT):
+            _keep_live_tests(store)
+        return loaded
 
 
 def samples_are_missing(store: RunStore) -> bool:
@@ -215,6 +221,25 @@ def _keep_dataset(store: RunStore, test_set: Mapping[str, str]) -> None:
     facts = {"by": "model", "source": test_set["source"], "licence": test_set["licence"]}
     batch = dataset.add_batch(read_items(loaded, CorpusWindows(corpus)).items, corpus, facts)
     dataset.freeze(batch.items, 0, WHO)
+
+
+def _keep_live_tests(store: RunStore) -> None:
+    """Keep the bundled live tests, each arm with the run that it is named after, unless a name is taken."""
+    folder = _folder() / "live_tests"
+    taken = {test.name for test in stored_tests(store.workspace)[0]}
+    for entry in json.loads((folder / "tests.json").read_text(encoding="utf-8")):
+        if entry["name"] in taken:
+            continue
+        rows = read_test([folder / entry["file"]], **entry["columns"])
+        options = TestOptions(**{**entry["options"], "shares": _shares(entry)})
+        own = store.runs(entry["project"]) if entry["project"] else []
+        runs = {run.name: run.run_id for run in own if run.name in rows.arms}
+        keep_test(store.workspace, rows, options, entry["name"], entry["file"], entry["note"], runs)
+
+
+def _shares(entry: Mapping[str, Any]) -> tuple[float, ...] | None:
+    shares = entry["options"].get("shares")
+    return None if shares is None else tuple(shares)
 
 
 def _replies(entry: Mapping[str, Any]) -> RecordedLabels:

@@ -69,7 +69,10 @@ def ab_headline(test: LiveTest) -> Headline:
         state, statement = "bad", f"{arm} fails a guardrail: {_guarded(failed)}"
     elif test.state == "guardrail_open":
         left = metric_title(lead.guardrails("open")[0].name)
-        state, statement = "doubted", f"{arm} beats {base}: {title} {change}; {left} is not settled"
+        state, found = "doubted", f"{arm} beats {base}: {title} {change}"
+        if metric.outcome != "better":
+            state, found = "cannot tell", f"{arm} against {base}: cannot tell, {_seen(metric, change)}"
+        statement = f"{found}; {left} is not settled"
     elif test.state == "better":
         sure = "not_randomised" not in test.doubts
         state = "good" if sure else "doubted"
@@ -80,6 +83,20 @@ def ab_headline(test: LiveTest) -> Headline:
         state, statement = "cannot tell", f"{arm} against {base}: cannot tell, {_seen(metric, change)}"
     detail = " ".join(filter(None, [_numbers(test, lead), _guardrails(lead), _needed(test, lead)]))
     return Headline(state, statement, detail, _doubt(test))
+
+
+def worth_text(test: LiveTest) -> str:
+    """Return the effect worth having, and where it comes from if nobody gave one."""
+    lead = test.lead
+    if lead is None or test.worth is None:
+        return ""
+    text = f"Effect worth having: {change_text(lead.decides, test.worth).lstrip('+')}"
+    if test.worth_given:
+        return f"{text}."
+    source = (
+        "a tenth of the standard deviation of these rows" if lead.decides.kind == "mean" else "the usual one"
+    )
+    return f"{text}, {source}: none was given before the start (--worth)."
 
 
 def units_noun(test: LiveTest) -> str:
@@ -161,7 +178,7 @@ def _guardrails(lead: ArmResult) -> str:
 def _needed(test: LiveTest, lead: ArmResult) -> str:
     """Return what would settle it, where it is not settled."""
     needed = lead.decides.needed_per_arm
-    if test.state != "cannot_tell" or needed is None or lead.decides.result is None:
+    if lead.decides.outcome != "cannot tell" or needed is None or lead.decides.result is None:
         return ""
     noun, now = units_noun(test), min(lead.decides.result.base_units, lead.decides.result.arm_units)
     if needed <= now:

@@ -9,6 +9,7 @@ from ragtriage.dashboard.headlines.ab import (
     metric_title,
     units_noun,
     value_text,
+    worth_text,
 )
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.data.ab.ab_test import ArmResult, LiveTest, MetricResult
@@ -79,6 +80,7 @@ def _notes(test: LiveTest, arm: ArmResult) -> list[str]:
             f"{ends_text(arm.decides, last.band_low, last.band_high)} "
             f"after {count(looks, 'look')}."
         )
+        notes.append(worth_text(test))
     if not test.by_user:
         notes.append("No user is recorded: rows are taken as independent.")
     for metric in arm.metrics:

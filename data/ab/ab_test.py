@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ragtriage.data.ab.looks import Look, looks_of, shown_since
+from ragtriage.data.ab.looks import Look, look_ends, looks_of, shown_since
 from ragtriage.data.ab.measures import Kind, Measure, covariate_of, deciding, measures_of
 from ragtriage.data.ab.reading import DAY, TestRows
 from ragtriage.data.errors import DataError
@@ -54,6 +54,8 @@ class TestOptions:
     shares: tuple[float, ...] | None = None  # planned shares, the base first; equal when left out
     randomised: bool = True  # False: people were not assigned at random, the split says nothing
     once: bool = False  # this is the only look, planned before the start
+    arm: str | None = None  # that the conclusion is about; the best one when left out
+    until: float | None = None  # seconds since 1970: what was known then, and nothing later
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,14 @@ class LiveTest:
     in_both: int  # users in more than one arm, left out
     left_out: Mapping[str, int]
     once: bool
+    worth_given: bool  # whether somebody said what effect is worth having; else it is the usual one
+    about: str  # arm that the conclusion is about; "" for the best one
 
     @property
     def lead(self) -> ArmResult | None:
         """The arm that the conclusion is about; None where no metric is recorded."""
-        return min(self.results, key=lambda each: _FIRST.index(each.state), default=None)
+        named = [each for each in self.results if each.arm == self.about]
+        return min(named or self.results, key=lambda each: _FIRST.index(each.state), default=None)
 
     @property
     def state(self) -> TestState:
@@ -149,6 +154,7 @@ class LiveTest:
             "arm": None if lead is None else lead.arm,
             "metric": self.metric or None,
             "worth": self.worth,
+            "worth_given": self.worth_given,
             "needed_per_arm": None if lead is None else lead.decides.needed_per_arm,
             "needed_for_worth": None if lead is None else lead.needed_for_worth,
             "days_needed": None if lead is None else lead.days_needed,
@@ -169,8 +175,14 @@ def live_test(rows: TestRows, options: TestOptions) -> LiveTest:
     """Compare the arms of a live test with its base and conclude.
 
     Raises:
-        DataError: a named metric is not in the rows, or the shares do not fit the arms.
+        DataError: a named metric or arm is not in the rows, or the shares do not fit the arms.
     """
+    if options.arm is not None and options.arm not in rows.arms[1:]:
+        others = ", ".join(rows.arms[1:])
+        raise DataError(f"no arm {options.arm[:40]!r} beside the base {rows.arms[0]}; accepted: {others}")
+    ends = look_ends(rows.times)
+    if options.until is not None:
+        rows, ends = rows.before(options.until), ends[ends <= options.until]
     named = [*filter(None, [options.metric]), *options.guardrails]
     measures = measures_of(rows, named)
     metric = options.metric or deciding(measures)
@@ -183,12 +195,12 @@ def live_test(rows: TestRows, options: TestOptions) -> LiveTest:
             f"{len(shares)} shares for {len(rows.arms)} arms; accepted: one for each of "
             f"{', '.join(rows.arms)}"
         )
-    worth = None
+    worth, worth_given = None, options.worth is not None
     results: tuple[ArmResult, ...] = ()
     if metric:
         worth = options.worth or _usual_worth(measures[metric], rows)
         options = replace(options, metric=metric, guardrails=guardrails, worth=worth, randomised=randomised)
-        results = _results(rows, measures, options)
+        results = _results(rows, measures, options, ends)
     times = rows.times if rows.times is not None and np.isfinite(rows.times).any() else None
     return LiveTest(
         base=rows.arms[0],
@@ -206,6 +218,8 @@ def live_test(rows: TestRows, options: TestOptions) -> LiveTest:
         in_both=rows.in_both,
         left_out=rows.left_out,
         once=options.once,
+        worth_given=worth_given,
+        about=options.arm or "",
     )
 
 
@@ -235,7 +249,9 @@ def _usual_worth(measure: Measure, rows: TestRows) -> float:
     return WORTH_OF_DEVIATION * deviation or 1.0
 
 
-def _results(rows: TestRows, measures: Mapping[str, Measure], options: TestOptions) -> tuple[ArmResult, ...]:
+def _results(
+    rows: TestRows, measures: Mapping[str, Measure], options: TestOptions, ends: FloatArray
+) -> tuple[ArmResult, ...]:
     roles = _roles(measures, options)
     raw = [
         [_metric(rows, measures[name], code, role, options) for name, role in roles.items()]
@@ -247,18 +263,14 @@ def _results(rows: TestRows, measures: Mapping[str, Measure], options: TestOptio
         for each in arm
     ]
     adjusted = holm(family).reshape(len(raw), -1)
-    alpha = SIGNIFICANCE / len(raw)
-    return tuple(
-        _arm(
-            rows,
-            code,
-            [_with_p(each, float(p)) for each, p in zip(arm, row, strict=True)],
-            options,
-            alpha,
-            measures,
-        )
-        for code, (arm, row) in enumerate(zip(raw, adjusted, strict=True), start=1)
-    )
+    alpha, worth = SIGNIFICANCE / len(raw), options.worth or 1.0
+    decides = measures[str(options.metric)]
+    arms = []
+    for code, (arm, row) in enumerate(zip(raw, adjusted, strict=True), start=1):
+        looks = looks_of(rows, decides, code, worth, alpha, ends) if options.randomised else ()
+        metrics = [_with_p(each, float(p)) for each, p in zip(arm, row, strict=True)]
+        arms.append(_arm(rows, code, metrics, options, looks))
+    return tuple(arms)
 
 
 def _roles(measures: Mapping[str, Measure], options: TestOptions) -> dict[str, Role]:
@@ -380,12 +392,8 @@ def _arm(
     code: int,
     metrics: list[MetricResult],
     options: TestOptions,
-    alpha: float,
-    measures: Mapping[str, Measure],
+    looks: tuple[Look, ...],
 ) -> ArmResult:
-    worth = options.worth or 1.0
-    measure = measures[metrics[0].name]
-    looks = looks_of(rows, measure, code, worth, alpha) if options.randomised else ()
     if options.randomised and not options.once and metrics[0].result is not None:
         last = looks[-1] if looks else None
         beyond = last is not None and not last.band_low <= 0 <= last.band_high
@@ -396,7 +404,7 @@ def _arm(
     result = first.result
     for_worth = days = None
     if result is not None:
-        for_worth = units_per_arm((result.base_variance, result.arm_variance), worth)
+        for_worth = units_per_arm((result.base_variance, result.arm_variance), options.worth or 1.0)
     if (
         result is not None
         and first.needed_per_arm
@@ -410,15 +418,18 @@ def _arm(
 
 
 def _state(metrics: Sequence[MetricResult]) -> TestState:
+    """Return the first that holds; a loss that is shown is no smaller for a guardrail that is still open."""
     states = [each.guardrail for each in metrics]
     outcome = metrics[0].outcome
     if "fails" in states:
         return "guardrail_fails"
     if outcome == "not measured":
         return "not_measured"
-    if outcome == "better":
-        return "guardrail_open" if "open" in states else "better"
-    return "worse" if outcome == "worse" else "cannot_tell"
+    if outcome == "worse":
+        return "worse"
+    if "open" in states:
+        return "guardrail_open"
+    return "better" if outcome == "better" else "cannot_tell"
 
 
 def _finite(value: Any) -> Any:

@@ -48,7 +48,9 @@ def look_ends(times: FloatArray | None) -> FloatArray:
     return ends if many <= MOST_LOOKS else ends[np.linspace(0, many - 1, MOST_LOOKS).astype(int)]
 
 
-def looks_of(rows: TestRows, measure: Measure, arm: int, worth: float, alpha: float) -> tuple[Look, ...]:
+def looks_of(
+    rows: TestRows, measure: Measure, arm: int, worth: float, alpha: float, ends: FloatArray
+) -> tuple[Look, ...]:
     """Return the difference between an arm and the base at each look.
 
     Args:
@@ -57,11 +59,12 @@ def looks_of(rows: TestRows, measure: Measure, arm: int, worth: float, alpha: fl
         arm: index of the arm.
         worth: the effect worth having, in the unit of the metric.
         alpha: share of tests in which the band may leave out the truth.
+        ends: (looks,) ends of the looks, as `look_ends` has them.
     """
     units = rows.units
     sides = [np.flatnonzero((rows.arm == code) & np.isfinite(measure.values)) for code in (0, arm)]
     looks = []
-    for end in look_ends(rows.times):
+    for end in ends:
         seen = sides if rows.times is None else [side[~(rows.times[side] >= end)] for side in sides]
         base, other = (arm_totals(measure.values[side], units[side]) for side in seen)
         if min(base.units, other.units) < FEWEST_UNITS:
@@ -75,8 +78,8 @@ def looks_of(rows: TestRows, measure: Measure, arm: int, worth: float, alpha: fl
         reach = float(always_valid_reach(np.array([variance]), worth, alpha)[0])
         change = result.difference
         at = datetime.fromtimestamp(float(end), UTC).isoformat(timespec="seconds") if np.isfinite(end) else ""
-        ends = (result.low, result.high, change - reach, change + reach)
-        looks.append(Look(at, base.units, other.units, change, *ends))
+        around = (result.low, result.high, change - reach, change + reach)
+        looks.append(Look(at, base.units, other.units, change, *around))
     return tuple(looks)
 
 

@@ -114,6 +114,16 @@ def measures_of(rows: TestRows, named: Sequence[str] = ()) -> dict[str, Measure]
     return found
 
 
+def measured_columns(rows: TestRows, named: Sequence[str] = ()) -> list[str]:
+    """Return the columns that metrics are made of, and those that have them from before the test."""
+    metrics = measures_of(rows, named)
+    return [
+        column
+        for column, cells in rows.cells.items()
+        if column in metrics or (BEFORE.search(plain_name(column)) and _measure(column, cells) is not None)
+    ]
+
+
 def deciding(measures: Mapping[str, Measure]) -> str:
     """Return the metric that decides where none is named: completion, satisfaction, NPS, a yes, the first."""
     plain = {plain_name(name): name for name in measures}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +72,19 @@ class TestRows:
         spans = [self.times[self.arm == code] for code in range(len(self.arms))]
         ends = [(float(np.nanmin(span)), float(np.nanmax(span))) for span in spans if np.isfinite(span).any()]
         return len(ends) < 2 or max(low for low, _ in ends) <= min(high for _, high in ends)
+
+    def before(self, moment: float) -> TestRows:
+        """Return the rows of before a moment, in seconds since 1970, and those without a time."""
+        if self.times is None:
+            return self
+        index = np.flatnonzero(~(self.times >= moment))
+        return replace(
+            self,
+            arm=self.arm[index],
+            users=None if self.users is None else self.users[index],
+            times=self.times[index],
+            cells={name: [values[at] for at in index.tolist()] for name, values in self.cells.items()},
+        )
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,55 @@ def test_a_worse_arm_is_said_to_be_worse(tmp_path: Path) -> None:
     headline = ab_headline(concluded(write_rows(tmp_path / "rows.csv", lift=-0.2)))
     assert headline.state == "bad"
     assert headline.statement.startswith("V2 is worse than V1: task completed −2")
+
+
+def test_a_loss_is_no_smaller_for_an_open_guardrail(tmp_path: Path) -> None:
+    """A worse deciding metric decides; the guardrail that is open is said as well."""
+    test = concluded(write_rows(tmp_path / "rows.csv", lift=-0.2), guardrails={"back_within_7_days": 0.001})
+    headline = ab_headline(test)
+    assert (test.state, headline.state) == ("worse", "bad")
+    assert "Back within 7 days" in headline.detail
+    assert "is open: at least −0.1 points" in headline.detail
+
+
+def test_an_open_guardrail_is_said_where_the_deciding_metric_shows_nothing(tmp_path: Path) -> None:
+    test = concluded(write_rows(tmp_path / "rows.csv", lift=0.0), guardrails={"back_within_7_days": 0.001})
+    headline = ab_headline(test)
+    assert (test.state, headline.state) == ("guardrail_open", "cannot tell")
+    assert headline.statement.startswith("V2 against V1: cannot tell, task completed")
+    assert headline.statement.endswith("; back within 7 days is not settled")
+    assert "users an arm" in headline.detail
+
+
+def test_a_failed_guardrail_outranks_a_worse_metric(tmp_path: Path) -> None:
+    assert concluded(write_rows(tmp_path / "rows.csv", lift=-0.2, slower=1.0)).state == "guardrail_fails"
+
+
+def test_the_effect_worth_having_is_said_to_be_nobodys(
+    better: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    usual = "Effect worth having: 5.0 points, the usual one: none was given before the start (--worth)."
+    assert usual in " ".join(ab(capsys, tmp_path, str(better)).out.split())
+    given = " ".join(ab(capsys, tmp_path, str(better), "--worth", "0.02").out.split())
+    assert "Effect worth having: 2.0 points. " in given
+    assert not ab(capsys, tmp_path, str(better), "--json").json["worth_given"]
+    slow = ab(capsys, tmp_path, str(better), "--metric", "response_time").out
+    assert "a tenth of the standard deviation of these rows: none was given" in " ".join(slow.split())
+
+
+def test_a_look_knows_nothing_of_what_came_later(better: Path) -> None:
+    """The band of the last look of what was known on a day is that day's of the whole test."""
+    rows = read_test([better])
+    whole = live_test(rows, TestOptions(worth=0.05)).results[0].looks
+    for look in (whole[2], whole[5], whole[-1]):
+        moment = datetime.fromisoformat(look.at).timestamp()
+        known = live_test(rows, TestOptions(worth=0.05, until=moment))
+        assert known.results[0].looks == tuple(each for each in whole if each.at <= look.at)
+        result = known.results[0].decides.result
+        assert result is not None
+        assert (result.difference, result.base_units) == (look.difference, look.base_units)
+        assert known.last is not None
+        assert known.last < moment
 
 
 def test_equal_arms_say_what_would_settle_it(tmp_path: Path) -> None:
