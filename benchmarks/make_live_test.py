@@ -25,7 +25,7 @@ from ragtriage.data.demo import load_project
 from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings, passing_of
 
 SEED, USERS, DAYS, START = 10, 2_600, 14, datetime(2026, 11, 6)  # noqa: DTZ001 -- UTC, as files have it
-ARMS = {"V1 baseline": "V1", "V2 smaller chunks": "V2"}
+ARMS = {"V1": "V1 baseline", "V2": "V2 smaller chunks"}  # and the run of each
 HELPS = {True: 0.9, False: 0.13}  # by whether the case passes: it completes the task
 COMES_BACK = {"V1": 0.36, "V2": 0.32}  # within a week
 SECONDS = {"V1": 2.03, "V2": 2.13}
@@ -36,15 +36,15 @@ COLUMNS = (
 
 
 def passing_cases() -> dict[str, dict[str, bool]]:
-    """Return version -> question id -> whether its case passes, as Triage has it."""
+    """Return arm -> question id -> whether its case passes, as Triage has it."""
     with TemporaryDirectory() as folder:
         store = open_store(folder, create=True)
-        runs = {run.name: run for run in load_project(store, "handbook") if run.name in ARMS}
+        runs = {run.name: run for run in load_project(store, "handbook")}
         passing = {}
-        for name, run in runs.items():
-            diagnosis = diagnosis_of(store, run, DiagnosisSettings())
+        for arm, name in ARMS.items():
+            diagnosis = diagnosis_of(store, runs[name], DiagnosisSettings())
             ids = [str(key) for key in diagnosis.scored.question_ids]
-            passing[ARMS[name]] = dict(zip(ids, (passing_of(diagnosis) == 1).tolist(), strict=True))
+            passing[arm] = dict(zip(ids, (passing_of(diagnosis) == 1).tolist(), strict=True))
     return passing
 
 
@@ -55,15 +55,15 @@ def drawn_rows(seed: int, right: dict[str, dict[str, bool]]) -> list[list[object
     for number in range(USERS):
         user = f"u{number:04}"
         arm = ragtriage.assign(user, "chunks", dict.fromkeys(ARMS, 0.5))
-        rows += _user_rows(rng, user, arm, right[ARMS[arm]])
+        rows += _user_rows(rng, user, arm, right[arm])
     return sorted(rows, key=lambda row: (str(row[2]), str(row[0])))
 
 
 def _user_rows(rng: np.random.Generator, user: str, arm: str, right: dict[str, bool]) -> list[list[object]]:
-    version, ids = ARMS[arm], list(right)
+    ids = list(right)
     patience, first = rng.normal(0, 0.1), int(rng.integers(0, DAYS))
     days = [first] * int(1 + rng.poisson(1.7))
-    if rng.random() < COMES_BACK[version]:
+    if rng.random() < COMES_BACK[arm]:
         days += [first + int(rng.integers(1, 8))] * int(1 + rng.poisson(1.0))
     rows: list[list[object]] = []
     for day in (day for day in days if day < DAYS):
@@ -73,7 +73,7 @@ def _user_rows(rng: np.random.Generator, user: str, arm: str, right: dict[str, b
         rated = (
             int(np.clip(round(rng.normal(4.3 if done else 2.7, 0.8)), 1, 5)) if rng.random() < 0.16 else ""
         )
-        seconds = SECONDS[version] * rng.lognormal(-0.08, 0.4)
+        seconds = SECONDS[arm] * rng.lognormal(-0.08, 0.4)
         answers = (rated, "", f"{seconds:.2f}")
         rows.append([user, arm, f"{moment:%Y-%m-%dT%H:%M}", question, "yes" if done else "no", *answers])
     if rng.random() < 0.23:  # asked once, after the last question

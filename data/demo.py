@@ -224,7 +224,7 @@ def _keep_dataset(store: RunStore, test_set: Mapping[str, str]) -> None:
 
 
 def _keep_live_tests(store: RunStore) -> None:
-    """Keep the bundled live tests, each arm with the run that it is named after, unless a name is taken."""
+    """Keep the bundled live tests, each arm with the run of its version, unless a name is taken."""
     folder = _folder() / "live_tests"
     taken = {test.name for test in stored_tests(store.workspace)[0]}
     for entry in json.loads((folder / "tests.json").read_text(encoding="utf-8")):
@@ -233,7 +233,8 @@ def _keep_live_tests(store: RunStore) -> None:
         rows = read_test([folder / entry["file"]], **entry["columns"])
         options = TestOptions(**{**entry["options"], "shares": _shares(entry)})
         own = store.runs(entry["project"]) if entry["project"] else []
-        runs = {run.name: run.run_id for run in own if run.name in rows.arms}
+        ids = {run.name: run.run_id for run in own}
+        runs = {arm: ids[name] for arm, name in entry["runs"].items() if name in ids}
         keep_test(store.workspace, rows, options, entry["name"], entry["file"], entry["note"], runs)
 
 

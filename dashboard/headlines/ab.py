@@ -35,7 +35,14 @@ def _digits(metric: MetricResult, value: float) -> tuple[float, int]:
     """Return a difference in the unit that it is written in, and its digits."""
     if metric.kind in ("nps", "mean"):
         return value, 1 if metric.kind == "nps" else 2
-    return 100 * value, 2 if metric.result is not None and abs(metric.result.high) < 0.01 else 1
+    result = metric.result
+    small = result is not None and max(abs(result.low), abs(result.high)) < 0.01
+    return unit_factor(metric) * value, 2 if small else 1
+
+
+def unit_factor(metric: MetricResult) -> float:
+    """Return what a difference is multiplied by where it is drawn: a share is drawn in points."""
+    return 1.0 if metric.kind in ("nps", "mean") else 100.0
 
 
 def change_text(metric: MetricResult, value: float | None) -> str:

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from ragtriage.dashboard.headlines.headline import Headline
-from ragtriage.dashboard.pages.registry import FIRST, PAGES
+from ragtriage.dashboard.pages.registry import FIRST, PAGES, address_of, title_of
 from ragtriage.dashboard.shell.components import (
     begin_page,
     current_theme,
@@ -34,9 +34,9 @@ from ragtriage.data.errors import DataError
 from ragtriage.metrics.schema.scores import MetricsError
 
 # pages that show runs without samples
-SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs", "chunking", "datasets")
-WITHOUT_RUNS = ("runs", "datasets")  # pages of a workspace without runs
-WITHOUT_HEADER = ("datasets",)  # about the workspace: what is chosen stands on the page
+SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs", "chunking", "datasets", "ab")
+WITHOUT_RUNS = ("runs", "datasets", "ab")  # pages of a workspace without runs
+WITHOUT_HEADER = ("datasets", "ab")  # about the workspace: what is chosen stands on the page
 SIDEBAR_WIDTH = 208
 STATIC = Path(__file__).parent.parent / "static"
 
@@ -45,9 +45,9 @@ def _page(name: str, icon: str, hidden: bool) -> StreamlitPage:
     opens_first = name == FIRST
     return st.Page(
         f"{name}/{name}.py",
-        title=name.title(),
+        title=title_of(name),
         icon=f":material/{icon}:",
-        url_path="" if opens_first else name,
+        url_path="" if opens_first else address_of(name),
         default=opens_first,
         visibility="hidden" if hidden else "visible",
     )

@@ -128,6 +128,10 @@ class Selection:
     # kind of wrong route -> its cost: refused, added, mixed_up
     route_weights: Mapping[str, str] = field(default_factory=dict)
     experiment: str = ""  # id of the experiment on display; "" for that of the run, else the newest
+    test: str = ""  # id of the live test on display; "" for the newest
+    deciding: str = ""  # metric that decides it; "" for the one that was chosen before its start
+    arm: str = ""  # arm that its conclusion is about; "" for the one that it was kept with, else the best
+    look: int = 0  # number of the look whose knowledge is shown, from 1; 0 for the last
     tab: str = ""  # which tab of the page is open; "" for the usual one
     unfolded: tuple[str, ...] = ()  # keys of the folded sections that are open
 

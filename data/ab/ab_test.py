@@ -180,14 +180,19 @@ def live_test(rows: TestRows, options: TestOptions) -> LiveTest:
     if options.arm is not None and options.arm not in rows.arms[1:]:
         others = ", ".join(rows.arms[1:])
         raise DataError(f"no arm {options.arm[:40]!r} beside the base {rows.arms[0]}; accepted: {others}")
-    ends = look_ends(rows.times)
-    if options.until is not None:
-        rows, ends = rows.before(options.until), ends[ends <= options.until]
     named = [*filter(None, [options.metric]), *options.guardrails]
     measures = measures_of(rows, named)
     metric = options.metric or deciding(measures)
     guardrails = {**_slower(rows, measures, metric), **options.guardrails}
     randomised = options.randomised and (rows.randomised or options.shares is not None)
+    worth_given = options.worth is not None
+    worth = (options.worth or _usual_worth(measures[metric], rows)) if metric else None
+    ends = look_ends(rows.times)
+    if options.until is not None:
+        rows, ends = rows.before(options.until), ends[ends <= options.until]
+        measures = measures_of(rows, named, early=True)
+        metric = metric if metric in measures else ""
+        guardrails = {name: margin for name, margin in guardrails.items() if name in measures}
     counts = [len(np.unique(rows.units[rows.arm == code])) for code in range(len(rows.arms))]
     shares = options.shares or (1.0,) * len(rows.arms)
     if len(shares) != len(rows.arms):
@@ -195,10 +200,8 @@ def live_test(rows: TestRows, options: TestOptions) -> LiveTest:
             f"{len(shares)} shares for {len(rows.arms)} arms; accepted: one for each of "
             f"{', '.join(rows.arms)}"
         )
-    worth, worth_given = None, options.worth is not None
     results: tuple[ArmResult, ...] = ()
     if metric:
-        worth = options.worth or _usual_worth(measures[metric], rows)
         options = replace(options, metric=metric, guardrails=guardrails, worth=worth, randomised=randomised)
         results = _results(rows, measures, options, ends)
     times = rows.times if rows.times is not None and np.isfinite(rows.times).any() else None

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from ragtriage.data.ab.measures import Measure
-from ragtriage.data.ab.reading import TestRows
+from ragtriage.data.ab.reading import DAY, TestRows
 from ragtriage.metrics.ab.differences import arm_totals, difference, variance_for_band
 from ragtriage.metrics.ab.sequence import always_valid_reach
 from ragtriage.metrics.schema.scores import FloatArray
@@ -63,9 +63,10 @@ def looks_of(
     """
     units = rows.units
     sides = [np.flatnonzero((rows.arm == code) & np.isfinite(measure.values)) for code in (0, arm)]
+    known = rows.times if rows.times is None or not measure.late else _known(rows.times, measure.late)
     looks = []
     for end in ends:
-        seen = sides if rows.times is None else [side[~(rows.times[side] >= end)] for side in sides]
+        seen = sides if known is None else [side[~(known[side] >= end)] for side in sides]
         base, other = (arm_totals(measure.values[side], units[side]) for side in seen)
         if min(base.units, other.units) < FEWEST_UNITS:
             continue
@@ -81,6 +82,12 @@ def looks_of(
         around = (result.low, result.high, change - reach, change + reach)
         looks.append(Look(at, base.units, other.units, change, *around))
     return tuple(looks)
+
+
+def _known(times: FloatArray, days: int) -> FloatArray:
+    """Return when a value is known that takes so many whole days after its row."""
+    known: FloatArray = (np.floor(times / DAY) + days) * DAY
+    return known
 
 
 def shown_since(looks: tuple[Look, ...]) -> str | None:

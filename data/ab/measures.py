@@ -13,7 +13,7 @@ from ragtriage.data.ab.reading import DAY, TestRows
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.parsing.names import plain_name
 from ragtriage.data.importers.parsing.values import number
-from ragtriage.metrics.ab.differences import Scale
+from ragtriage.metrics.ab.differences import ArmLevel, Scale, arm_level, arm_totals
 from ragtriage.metrics.ab.feedback import promoter_values, retained
 from ragtriage.metrics.schema.scores import FloatArray
 
@@ -68,6 +68,7 @@ class Measure:
     values: (
         FloatArray  # (n,) of the rows; shares as 0 and 1, an NPS as -100, 0 and 100; NaN where not measured
     )
+    late: int = 0  # days after its row until a value is known
     other: int = 0  # cells that are on no scale of it, such as a text in a column of numbers: not counted
 
     @property
@@ -81,12 +82,13 @@ class Measure:
         return {"share": (0.0, 1.0), "score": (-100.0, 100.0), "number": None}[self.scale]
 
 
-def measures_of(rows: TestRows, named: Sequence[str] = ()) -> dict[str, Measure]:
+def measures_of(rows: TestRows, named: Sequence[str] = (), early: bool = False) -> dict[str, Measure]:
     """Return the metrics by name: columns of numbers, of yes and no, and what users and times add to them.
 
     Args:
         rows: the rows of the test.
         named: metrics that are asked for; their columns count whatever they are called.
+        early: whether one of these may be none so far, such as who came back in the first days.
 
     Raises:
         DataError: one of these is none.
@@ -107,11 +109,30 @@ def measures_of(rows: TestRows, named: Sequence[str] = ()) -> dict[str, Measure]
     if answered is not None:
         found[ANSWERED] = answered
     for name in named:
-        if name not in found:
+        if name not in found and not early:
             needs = " with a user and a time in each row" if BACK.fullmatch(name) else ""
             accepted = ", ".join(list(found)[:12]) or "a column of numbers or of yes and no"
             raise DataError(f"no metric {name[:60]!r}{needs} in the rows; accepted: {accepted}")
     return found
+
+
+def arm_levels(rows: TestRows, measure: Measure) -> dict[str, ArmLevel]:
+    """Return arm -> mean of a metric with its 95 % interval."""
+    masks = {name: rows.arm == code for code, name in enumerate(rows.arms)}
+    return {
+        name: arm_level(arm_totals(measure.values[mask], rows.units[mask]), measure.scale)
+        for name, mask in masks.items()
+    }
+
+
+def answer_counts(rows: TestRows, name: str) -> dict[str, list[int]]:
+    """Return arm -> how many answered 0, 1, ... 10 in a column of such answers."""
+    answers = [_amount(cell) for cell in rows.cells[name]]
+    counts = {arm: [0] * 11 for arm in rows.arms}
+    for code, answer in zip(rows.arm.tolist(), answers, strict=True):
+        if answer is not None and answer in range(11):
+            counts[rows.arms[code]][int(answer)] += 1
+    return counts
 
 
 def measured_columns(rows: TestRows, named: Sequence[str] = ()) -> list[str]:
@@ -172,14 +193,18 @@ def _of_numbers(column: str, plain: str, values: FloatArray, other: int, directi
     given = values[np.isfinite(values)]
     whole = bool(np.all(given == np.floor(given)))
     if whole and bool(np.all((given == 0) | (given == 1))):
-        return Measure(column, "share", direction, values, other)
+        return Measure(column, "share", direction, values, other=other)
     if "nps" in plain.split("_"):
         fits = (values >= 0) & (values <= 10) & (values == np.floor(values))
         outside = int((np.isfinite(values) & ~fits).sum())
-        return Measure(column, "nps", True, promoter_values(np.where(fits, values, np.nan)), other + outside)
+        return Measure(
+            column, "nps", True, promoter_values(np.where(fits, values, np.nan)), other=other + outside
+        )
     if whole and re.search(r"satisf|csat|stars", plain) and given.min() >= 1 and given.max() <= 5:
-        return Measure(column, "satisfied", True, np.where(np.isfinite(values), values >= 4, np.nan), other)
-    return Measure(column, "mean", direction, values, other)
+        return Measure(
+            column, "satisfied", True, np.where(np.isfinite(values), values >= 4, np.nan), other=other
+        )
+    return Measure(column, "mean", direction, values, other=other)
 
 
 def _word(cell: object) -> str:
@@ -209,12 +234,13 @@ def back_within(rows: TestRows, window: int) -> Measure | None:
     days[timed] = np.floor(rows.times[timed] / DAY).astype(np.int64)
     eligible, returned = retained(rows.users[timed], days[timed], window)
     values = np.full(rows.n, np.nan)
-    seen, first = np.unique(rows.users[timed], return_index=True)
+    by_time = np.flatnonzero(timed)[np.argsort(rows.times[timed], kind="stable")]
+    seen, first = np.unique(rows.users[by_time], return_index=True)
     ended = eligible[seen]
-    values[np.flatnonzero(timed)[first[ended]]] = returned[seen[ended]]
+    values[by_time[first[ended]]] = returned[seen[ended]]  # at the first row of each
     if not ended.any():
         return None
-    return Measure(f"back_within_{window}_days", "back", True, values)
+    return Measure(f"back_within_{window}_days", "back", True, values, late=window)
 
 
 def _answered(measures: Mapping[str, Measure]) -> Measure | None:

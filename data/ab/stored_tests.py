@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,6 +87,15 @@ class StoredTest:
             in_both=self.facts["in_both"],
             left_out=self.facts["left_out"],
         )
+
+
+def chosen_options(options: TestOptions, **chosen: Any) -> TestOptions:
+    """Return the options of a test with others chosen; the effect worth having is its own metric's."""
+    metric = chosen.get("metric") or options.metric
+    if metric != options.metric:
+        guardrails = {name: margin for name, margin in options.guardrails.items() if name != metric}
+        chosen = {"worth": None, "guardrails": guardrails, **chosen}
+    return replace(options, **chosen)
 
 
 def keep_test(

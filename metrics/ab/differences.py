@@ -87,6 +87,35 @@ def arm_totals(values: FloatArray, units: np.ndarray) -> ArmTotals:
     return ArmTotals(sums, np.bincount(codes).astype(np.float64))
 
 
+@dataclass(frozen=True)
+class ArmLevel:
+    """The mean of one arm with its 95 % interval."""
+
+    mean: float  # NaN without units
+    low: float
+    high: float
+    units: int
+
+
+def arm_level(totals: ArmTotals, scale: Scale) -> ArmLevel:
+    """Return the mean of an arm with its 95 % interval, by the same errors as the difference.
+
+    Wilson's interval for a share with one value a unit, the normal one for a score with one, else that of the
+    delta method with n - 1 degrees of freedom.
+    """
+    mean, units = totals.mean, totals.units
+    if units < 2:
+        return ArmLevel(mean, float("nan"), float("nan"), units)
+    if scale == "share" and totals.plain:
+        return ArmLevel(mean, *wilson(mean, units), units)
+    spread = delta_residuals(totals)
+    if scale == "score" and totals.plain:
+        reach = Z * float(spread.std()) / sqrt(units)
+    else:
+        reach = t_quantile(0.975, units - 1) * float(spread.std(ddof=1)) / sqrt(units)
+    return ArmLevel(mean, mean - reach, mean + reach, units)
+
+
 def delta_residuals(totals: ArmTotals) -> FloatArray:
     """Return what each unit adds to the error of a ratio of sums, (units,): n (x - r y) / sum y.
 

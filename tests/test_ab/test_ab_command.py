@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,21 @@ def test_a_look_knows_nothing_of_what_came_later(better: Path) -> None:
         assert (result.difference, result.base_units) == (look.difference, look.base_units)
         assert known.last is not None
         assert known.last < moment
+
+
+def test_who_came_back_is_known_when_the_window_has_ended(better: Path) -> None:
+    """A guardrail that nothing is known of yet is none; its looks begin when the first windows end."""
+    rows = read_test([better])
+    options = TestOptions(metric="back_within_7_days", worth=0.05)
+    looks = live_test(rows, options).results[0].looks
+    assert looks[0].at > "2026-03-08"
+    moment = datetime.fromisoformat(looks[1].at).timestamp()
+    known = live_test(rows, replace(options, until=moment)).results[0]
+    assert known.looks == looks[:2]
+    guarded = TestOptions(guardrails={"back_within_7_days": 0.03}, until=moment - 6 * 86_400)
+    assert [each.name for each in live_test(rows, guarded).results[0].metrics if each.guardrail] == [
+        "response_time"
+    ]
 
 
 def test_equal_arms_say_what_would_settle_it(tmp_path: Path) -> None:

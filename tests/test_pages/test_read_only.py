@@ -20,6 +20,7 @@ from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
 from ragtriage.dashboard.cli.serve import EXPOSED, BindAddress, claimed_port
+from ragtriage.dashboard.pages.registry import address_of
 from ragtriage.dashboard.present.stories.sections import default_sections
 from ragtriage.dashboard.present.stories.story import Story
 from ragtriage.dashboard.shell.jobs import start_job
@@ -117,6 +118,8 @@ def reading(filled: RunStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunSt
 def _open(store: RunStore, page: str, **params: str) -> AppTest:
     at = AppTest.from_file(str(APP), default_timeout=120)
     at.session_state["annotator_name"] = "Eve"  # a name alone opens no door
+    if address_of(page) != page:
+        at.run()  # AppTest finds a page whose address is not its file's name once the pages are known
     at.switch_page(f"{page}/{page}.py")
     target = store.ledger.baselines()["iris"]
     at.query_params.update({"project": "iris", "run": target, **params})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +151,7 @@ def _opened(
     columns = {name: given[name] for name in ("by", "user", "time", "base")}
     if len(data) > 1 or Path(data[0]).exists() or not Workspace.find(workspace).root.is_dir():
         return read_test(data, **columns), TestOptions(**named)
-    from ragtriage.data.ab.stored_tests import find_test, stored_tests
+    from ragtriage.data.ab.stored_tests import chosen_options, find_test, stored_tests
 
     opened = Workspace.find(workspace)
     if not any(data[0] in (test.name, test.test_id) for test in stored_tests(opened)[0]):
@@ -160,7 +159,7 @@ def _opened(
     if asked := [f"--{name}" for name, value in columns.items() if value is not None]:
         raise DataError(f"{', '.join(asked)} with a kept test; accepted: with files, before it is kept")
     test = find_test(opened, data[0])
-    return test.rows(), replace(test.options, **named)
+    return test.rows(), chosen_options(test.options, **named)
 
 
 def _save(

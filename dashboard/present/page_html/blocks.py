@@ -55,7 +55,9 @@ def style_sheet(theme: Theme) -> Markup:
 
 
 @cache
-def page_style(page: Literal["cases", "compare", "datasets", "diagnosis", "triage"], theme: Theme) -> Markup:
+def page_style(
+    page: Literal["cases", "compare", "datasets", "diagnosis", "live", "triage"], theme: Theme
+) -> Markup:
     """Return the style rules of a page's own blocks in the colours of a theme."""
     return render(f"style_{page}.html", t=THEMES[theme])
 
@@ -171,6 +173,7 @@ class GateRow:
     sentence: str  # its result in full, shown when the pointer rests on the row
     doubted: bool = False  # whether the checks doubt what it rests on
     href: str = ""  # address of its cases, "" for none
+    interval: str = ""  # beside the value, "" for none
 
 
 @dataclass(frozen=True)
@@ -225,8 +228,32 @@ def fix_row(row: FixRow) -> Markup:
 
 
 def gate_rows(title: str, rows: Sequence[GateRow], foot: str) -> Markup:
-    """Return gates in lines of 26 pixels, under their title and over a line of small print."""
-    return render("gate_rows.html", title=title, rows=rows, foot=foot)
+    """Return gates in lines of 26 pixels, under their title and over a line of small print.
+
+    Where a value has an interval beside it, the column of values is wider.
+    """
+    wide = any(row.interval for row in rows)
+    return render("gate_rows.html", title=title, rows=rows, foot=foot, wide=wide)
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """One arm of a live test; its name is the button beside it."""
+
+    sizes: Sequence[str]  # users and rows, as text
+    value: str  # of the metric, as text
+    interval: str
+    strip: Strip
+
+
+def arm_row(row: ArmRow) -> Markup:
+    """Return the row of an arm, 34 pixels high."""
+    return render("arm_row.html", row=row)
+
+
+def fact_rows(title: str, facts: Sequence[tuple[str, str]]) -> Markup:
+    """Return facts in lines, each with its name at the left and its value at the right."""
+    return render("fact_rows.html", title=title, facts=list(facts))
 
 
 def scale_row(row: ScaleRow) -> Markup:
