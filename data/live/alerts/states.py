@@ -237,7 +237,7 @@ def changes(calls: Calls, rule: str = "") -> list[Change]:
 
 
 def note_changes(calls: Calls, project: str, states: Sequence[AlertState], now: float) -> list[Change]:
-    """Note the states that differ from what was noted last, and return them."""
+    """Note the states that differ from what was noted last; return those that fire, or fired before."""
     last = {change.rule: change.state for change in changes(calls)}
     changed = [
         Change(it.key, it.state, it.since, now, alert_facts(project, it))
@@ -248,7 +248,7 @@ def note_changes(calls: Calls, project: str, states: Sequence[AlertState], now: 
         rows = [(it.rule, it.state, it.since, it.noted, orjson.dumps(it.facts)) for it in changed]
         with calls.changing() as connection:
             connection.executemany("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?, ?)", rows)
-    return changed
+    return [it for it in changed if "firing" in (it.state, last.get(it.rule))]
 
 
 def rule_key(rule: Alert) -> str:
@@ -299,7 +299,7 @@ def alert_sentence(project: str, alert: AlertState) -> str:
     }[alert.state]
     said = f"{project}: {said} since {datetime.fromtimestamp(alert.since, UTC):%Y-%m-%d %H:%M} UTC"
     latest = alert.latest
-    if latest is None or alert.rule.silent:
+    if latest is None or alert.rule.silent or alert.state == "no_data":
         return said
     shown = percent if alert.rule.metric in SHARES or alert.rule.drift == TOPICS else number
     value = f"{shown(latest.value)}{' moved' if alert.rule.drift == TOPICS else ''}"
