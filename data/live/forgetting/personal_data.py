@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from types import ModuleType
 
-from google.protobuf.message import DecodeError
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import KeyValue
-
+from ragtriage.data.errors import DataError
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.journal import Kind, read_journal, rewrite
-from ragtriage.data.live.otlp_spans import FACTS, StoredSpan, read_span
 from ragtriage.data.live.redacting import SALT, redactor_of
-from ragtriage.data.live.redaction import USER_KEYS
 
 JOURNAL = "journal"  # folder of the segments
 _BY_TRACE = "WHERE trace_id IN (SELECT value FROM json_each(:traces))"
@@ -27,7 +22,6 @@ _BY_USER = (
 )
 # table -> which of its rows are a user's
 _OF_PERSON = {"calls": _BY_USER, "feedback": _BY_USER, "spans": _BY_TRACE, "traces": _BY_TRACE}
-USER_ATTRIBUTES = frozenset(FACTS["user_id"]) | USER_KEYS
 
 
 @dataclass
@@ -90,7 +84,7 @@ def _traces_of(connection: sqlite3.Connection, ids: Collection[str]) -> set[str]
     traces = {row[0] for row in connection.execute(f"{of_calls} UNION {of_feedback}", listed)}
     spans = connection.execute("SELECT trace_id, span_id, service, release, content FROM spans")
     for row in spans:
-        if _may_name(row[4], ids) and _user_of(StoredSpan(*row)) in ids:
+        if _may_name(row[4], ids) and _messages().user_of(row) in ids:
             traces.add(row[0])
     return traces
 
@@ -100,38 +94,27 @@ def _may_name(content: bytes, ids: Collection[str]) -> bool:
     return any(user_id.isdecimal() or user_id.encode() in content for user_id in ids)
 
 
-def _user_of(span: StoredSpan) -> str:
-    with suppress(DecodeError):
-        return str(read_span(span).attributes.get("user_id", ""))
-    return ""
-
-
 def _traces_in_journal(calls: Calls, ids: Collection[str]) -> set[str]:
     """Return the traces in which a span names the user."""
     traces: set[str] = set()
     for _, kind, payload in read_journal(calls.path.parent / JOURNAL, skipped=lambda _: None):
         if kind == Kind.TRACES and _may_name(payload, ids):
-            with suppress(DecodeError):
-                request = ExportTraceServiceRequest.FromString(payload)
-                for span in _spans_in(request):
-                    if _names(span.attributes, ids):
-                        traces.add(span.trace_id.hex())
+            traces |= _messages().traces_naming(payload, ids)
     return traces
 
 
-def _spans_in(request: ExportTraceServiceRequest) -> Iterator[Any]:
-    for group in request.resource_spans:
-        for scope in group.scope_spans:
-            yield from scope.spans
+def _messages() -> ModuleType:
+    """Return what reads the messages of OTLP, which not every installation has.
 
-
-def _names(attributes: Iterable[KeyValue], ids: Collection[str]) -> bool:
-    """Return whether attributes name one of the users."""
-    for item in attributes:
-        named = item.value.string_value or str(item.value.int_value)
-        if item.key in USER_ATTRIBUTES and named in ids:
-            return True
-    return False
+    Raises:
+        DataError: this one has not.
+    """
+    try:
+        from ragtriage.data.live.forgetting import span_messages
+    except ImportError as error:
+        needed = 'the journal needs the messages of OTLP; accepted: pip install "ragtriage[live]"'
+        raise DataError(needed) from error
+    return span_messages
 
 
 def forget_in_journal(person: Person, calls: Calls, *, dry: bool) -> int:
@@ -158,24 +141,13 @@ def _without(person: Person) -> Callable[[Kind, bytes], bytes]:
         try:
             if kind == Kind.FEEDBACK:
                 return _without_answers(payload, person)
-            return _without_spans(payload, traces, person.ids)
-        except (DecodeError, ValueError, TypeError, KeyError):  # nobody can read what it holds
+            without: bytes = _messages().without_spans(payload, traces, person.ids)
+        except (ValueError, TypeError, KeyError):  # nobody can read what it holds
             named = any(name.encode() in payload for name in person.names)
             return payload if not named else b"[]" if kind == Kind.FEEDBACK else b""
+        return without
 
     return changed
-
-
-def _without_spans(payload: bytes, traces: Collection[bytes], ids: Collection[str]) -> bytes:
-    request = ExportTraceServiceRequest.FromString(payload)
-    any_gone = False
-    for scope in (scope for group in request.resource_spans for scope in group.scope_spans):
-        left = [it for it in scope.spans if it.trace_id not in traces and not _names(it.attributes, ids)]
-        if len(left) < len(scope.spans):
-            any_gone = True
-            del scope.spans[:]
-            scope.spans.extend(left)
-    return request.SerializeToString() if any_gone else payload
 
 
 def _without_answers(payload: bytes, person: Person) -> bytes:
