@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.labels.human_ratings import UNANSWERABLE, HumanRatings, annotator_values
+from ragtriage.data.labels.human_ratings import OF_USERS, UNANSWERABLE, HumanRatings, annotator_values
 from ragtriage.data.labels.ratings import PASS
 from ragtriage.data.scoring.context_use import LEXICAL_GROUNDEDNESS, lexical_groundedness
 from ragtriage.data.scoring.scored_run import MetricColumn, ScoredRun
@@ -87,6 +87,8 @@ def _is_related(ratings: HumanRatings, name: str, source: Source) -> bool:
     """Return whether a metric may say something of a dimension; of heuristics only those of refusals do."""
     if ratings.key == UNANSWERABLE:
         return name in _ABSTENTION
+    if name in OF_USERS and source == Source.HUMAN:
+        return ratings.metric != name
     if "@" in name or source in (Source.HUMAN, Source.ESTIMATED) or name in _ABSTENTION:
         return False
     metric = declared(name)
@@ -101,7 +103,7 @@ def evaluated_metric_of(key: str) -> EvaluatedMetric:
     """
     metric, _, label = key.rpartition(":")
     source = _SOURCES.get(label)
-    if not metric or source is None or source == Source.HUMAN:
+    if not metric or source is None or (source == Source.HUMAN and metric not in OF_USERS):
         accepted = ", ".join(f"METRIC:{name}" for name in _SOURCES if name != Source.HUMAN.label)
         raise DataError(f"{key[:60]!r}; accepted: {accepted}")
     return EvaluatedMetric(metric, source)

@@ -29,6 +29,8 @@ from ragtriage.metrics.statistics.agreement import Level
 
 IMPORTED = "imported:"  # prefix of the key of a metric that humans scored in the file
 UNANSWERABLE = f"{IMPORTED}unanswerable"
+# what users of live traffic said of their own answers, from 0 to 1: metric -> whether it is a yes or no
+OF_USERS = {"user_feedback": True, "user_task_completed": True, "user_satisfaction": False}
 _YES, _NO = ANSWERABLE.index("yes"), ANSWERABLE.index("no")
 _USUAL = (
     "faithfulness",
@@ -179,7 +181,7 @@ def _from_file(scored: ScoredRun, key: str) -> HumanRatings:
             f"accepted: {', '.join(rated) or 'none'}"
         )
     values = np.where(column.status == Status.SCORED, column.values, np.nan)
-    scale = bounds_of(name)
+    scale = (0.0, 1.0) if name in OF_USERS else bounds_of(name)
     if not np.isfinite(scale).all():
         has_values = np.isfinite(values).any()
         scale = (float(np.nanmin(values)), float(np.nanmax(values))) if has_values else (0.0, 1.0)
@@ -191,9 +193,12 @@ def _from_file(scored: ScoredRun, key: str) -> HumanRatings:
         drawn=np.full(scored.n, np.nan),
         unrated=np.zeros(scored.n, dtype=np.bool_),
         scale=scale,
-        binary=False,
-        how="human scores in the file, the mean over annotators",
+        binary=OF_USERS.get(name, False),
+        how="said by the users themselves: who answers chose to, and knows no right answer"
+        if name in OF_USERS
+        else "human scores in the file, the mean over annotators",
         lower_is_better=metric is not None and metric.higher_is_better is False,
+        by="users" if name in OF_USERS else "human",
     )
 
 

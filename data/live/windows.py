@@ -8,6 +8,7 @@ from typing import Any
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.live.calls import Calls, Window
+from ragtriage.data.live.feedback.joining import with_feedback
 from ragtriage.data.live.policy import Policy
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun, Record
@@ -61,7 +62,7 @@ def publish(
     said = {"from": _iso(first), "to": _iso(last), "release": release or "", "calls": total, "kept": kept}
     parsed = ParsedRun(
         name,
-        _records(calls.samples(first, last, release)),
+        _records(with_feedback(calls, calls.samples(first, last, release))),
         calls.fact(FILE, "live traffic"),
         FORMAT,
         named_by_content=True,

@@ -213,4 +213,20 @@ FEEDBACK: tuple[Metric, ...] = (
         component="feedback",
         reference="recorded by the application",
     ),
+    _supplied(
+        key="user_task_completed",
+        title="Task completed",
+        meaning="Whether the user got done what the question was for.",
+        formula="1 for yes, 0 for no",
+        component="feedback",
+        reference="recorded by the application",
+    ),
+    _supplied(
+        key="user_satisfaction",
+        title="User satisfaction",
+        meaning="How satisfied the user was with the answer.",
+        formula="(score - 1) / 4, of a score from 1 to 5",
+        component="feedback",
+        reference="recorded by the application",
+    ),
 )

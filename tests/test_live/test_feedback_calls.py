@@ -72,8 +72,8 @@ def test_an_answer_is_joined_by_its_trace_however_it_is_written(workspace: Works
         ],
     )
     assert (stored.new, stored.joined.by_trace, stored.joined.unjoined) == (3, 2, 1)
-    traces = [f"{number:032x}" for number in (1, 2, 3)]
-    assert feedback_of(calls, traces) == {traces[0]: {"thumb": 1.0}, traces[1]: {"thumb": 0.0}}
+    traces = [f"{number:032x}" for number in (1, 2)]
+    assert feedback_of(calls) == {traces[0]: {"thumb": 1.0}, traces[1]: {"thumb": 0.0}}
 
 
 def test_an_answer_without_a_trace_is_joined_to_the_nearest_call_of_its_user_and_question(
@@ -91,7 +91,7 @@ def test_an_answer_without_a_trace_is_joined_to_the_nearest_call_of_its_user_and
         calls, [*answers, replace(said(user_id="a", query=asked, stars=1), time=None)]
     ).joined
     assert (joined.by_trace, joined.by_question, joined.ambiguous, joined.unjoined) == (0, 1, 2, 2)
-    assert feedback_of(calls, [f"{9:032x}"]) == {f"{9:032x}": {"stars": 5.0}}
+    assert feedback_of(calls) == {f"{9:032x}": {"stars": 5.0}}
 
 
 def test_the_same_answer_twice_is_stored_once_and_reads_as_it_was(workspace: Workspace) -> None:
@@ -162,9 +162,7 @@ def test_python_stores_feedback_where_the_calls_are(workspace: Workspace) -> Non
     filled(workspace, call(1))
     first = ragtriage.feedback(f"{1:032x}", thumb=True, comment="Fine", workspace=workspace.root)
     assert ragtriage.feedback(f"{1:032x}", thumb="up", comment="Fine", workspace=str(workspace.root)) == first
-    assert feedback_of(Calls.of(workspace, PROJECT), [f"{1:032x}"]) == {
-        f"{1:032x}": {"thumb": 1.0, "comment": "Fine"}
-    }
+    assert feedback_of(Calls.of(workspace, PROJECT)) == {f"{1:032x}": {"thumb": 1.0, "comment": "Fine"}}
     with pytest.raises(ragtriage.RagtriageError, match="stars: 9; accepted: a whole number from 1 to 5"):
         ragtriage.feedback("x", stars=9, workspace=workspace.root)
 

@@ -44,6 +44,8 @@ from ragtriage.data.labels.corrected_means import (
 )
 from ragtriage.data.labels.human_ratings import (
     DEGREES,
+    IMPORTED,
+    OF_USERS,
     UNANSWERABLE,
     HumanRatings,
     answer_words,
@@ -137,7 +139,9 @@ def calibration_section(view: View) -> None:
 def _offered(key: str) -> str:
     if key == UNANSWERABLE:
         return f"{dimension_title(key)} (declared by the test set)"
-    return f"{dimension_title(key)} ({'from the file' if key.startswith('imported:') else 'labelled here'})"
+    if key.removeprefix(IMPORTED) in OF_USERS:
+        return f"{dimension_title(key)} (their own feedback)"
+    return f"{dimension_title(key)} ({'from the file' if key.startswith(IMPORTED) else 'labelled here'})"
 
 
 def _metric_picker(metrics: Sequence[EvaluatedMetric]) -> EvaluatedMetric | None:

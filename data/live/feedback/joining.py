@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from time import time as now
+from typing import Any
 
 import numpy as np
 
 from ragtriage.data.ab.reading import DAY
-from ragtriage.data.live.calls import CallFacts, Calls, Feedback, put_feedback
+from ragtriage.data.live.calls import CallFacts, Calls, put_feedback
 from ragtriage.data.live.feedback.records import SYSTEM, Answer, answers_of
 from ragtriage.data.live.feedback.results import RELEASE, FeedbackRows
 
 FARTHEST = DAY  # seconds between a call and an answer that is joined by its question
 EVER = 1e15  # seconds since 1970
+NO_CALL = -1  # in the place of a call
 
 
 @dataclass(frozen=True)
@@ -44,38 +49,33 @@ class Stored:
     joined: Joined  # of these answers
 
 
-_AMBIGUOUS, _UNJOINED = -2, -1
+_AMBIGUOUS, _UNJOINED = "?", ""  # in the place of a trace
 
 
 def store_feedback(calls: Calls, answers: Sequence[Answer]) -> Stored:
-    """Store answers in a project's live traffic; those that are there already change nothing."""
-    before = {record.feedback_id for record in stored_records(calls)}
+    """Store answers in a project's live traffic; those that are there already change nothing.
+
+    An answer without a time is kept with that of the first time it was stored.
+    """
+    before = {record.feedback_id for record in calls.feedback(0.0, EVER)}
+    moment = now()
+    timed = [answer if answer.time is not None else replace(answer, time=moment) for answer in answers]
     with calls.changing() as connection:
-        put_feedback(connection, [record for answer in answers for record in answer.records])
+        put_feedback(connection, [record for answer in timed for record in answer.records])
     new = sum(any(record.feedback_id not in before for record in answer.records) for answer in answers)
-    facts = calls.facts(0.0, EVER)
-    return Stored(len(answers), new, _counted(answers, _places(answers, facts)))
+    return Stored(len(answers), new, _counted(answers, _traces_of(calls, answers)))
 
 
-def stored_records(calls: Calls, trace_ids: Collection[str] | None = None) -> list[Feedback]:
-    """Return the records of feedback in order of time; those of some traces, or all."""
-    records = calls.feedback(0.0, EVER)
-    return records if trace_ids is None else [record for record in records if record.trace_id in trace_ids]
-
-
-def feedback_of(calls: Calls, trace_ids: Collection[str]) -> dict[str, dict[str, float | str]]:
-    """Return what users said of some calls: trace -> name -> value; of two answers of a name the later one.
+def feedback_of(calls: Calls) -> dict[str, dict[str, float | str]]:
+    """Return what users said of calls: trace -> name -> value; of two answers of a name the later one.
 
     Calls without feedback are left out. What is joined by user and question counts, too.
     """
-    answers = answers_of(stored_records(calls))
-    facts = calls.facts(0.0, EVER) if answers else None
+    answers = answers_of(calls.feedback(0.0, EVER))
     found: dict[str, dict[str, float | str]] = {}
-    if facts is None:
-        return found
-    for answer, place in zip(answers, _places(answers, facts), strict=True):
-        if place >= 0 and facts.trace_id[place] in trace_ids:
-            found.setdefault(facts.trace_id[place], {}).update(answer.values)
+    for answer, trace in zip(answers, _traces_of(calls, answers), strict=True):
+        if trace not in (_AMBIGUOUS, _UNJOINED):
+            found.setdefault(trace, {}).update(answer.values)
     return found
 
 
@@ -84,13 +84,15 @@ def rows_of_calls(calls: Calls) -> tuple[FeedbackRows, Joined]:
 
     Of two answers of one user to one call, values of the later one count.
     """
+    answers = answers_of(calls.feedback(0.0, EVER))
+    traces = _traces_of(calls, answers)
     facts = calls.facts(0.0, EVER)
-    answers = answers_of(stored_records(calls))
-    places = _places(answers, facts)
+    places = {trace: place for place, trace in enumerate(facts.trace_id)}
     said: dict[tuple[int, str], Answer] = {}
     alone: list[Answer] = []
-    for answer, place in zip(answers, places, strict=True):
-        if place < 0:
+    for answer, trace in zip(answers, traces, strict=True):
+        place = places.get(trace)
+        if place is None:
             alone.append(answer)
             continue
         key = place, answer.user_id or facts.user_id[place]
@@ -100,9 +102,9 @@ def rows_of_calls(calls: Calls) -> tuple[FeedbackRows, Joined]:
     rows: list[tuple[int, str, Answer | None]] = [
         *((place, user, answer) for (place, user), answer in said.items()),
         *((place, facts.user_id[place], None) for place in silent),
-        *((_UNJOINED, answer.user_id, answer) for answer in alone),
+        *((NO_CALL, answer.user_id, answer) for answer in alone),
     ]
-    return _rows(rows, facts), _counted(answers, places)
+    return _rows(rows, facts), _counted(answers, traces)
 
 
 def _merged(earlier: Answer, later: Answer) -> Answer:
@@ -132,28 +134,37 @@ def _rows(rows: Sequence[tuple[int, str, Answer | None]], facts: CallFacts) -> F
     )
 
 
-def _counted(answers: Sequence[Answer], places: Sequence[int]) -> Joined:
-    traced = sum(place >= 0 and bool(answer.trace_id) for answer, place in zip(answers, places, strict=True))
-    joined = sum(place >= 0 for place in places)
-    return Joined(
-        traced, joined - traced, sum(place == _AMBIGUOUS for place in places), places.count(_UNJOINED)
+def _counted(answers: Sequence[Answer], traces: Sequence[str]) -> Joined:
+    ways = Counter(
+        trace if trace in (_AMBIGUOUS, _UNJOINED) else "by trace" if answer.trace_id else "by question"
+        for answer, trace in zip(answers, traces, strict=True)
     )
+    return Joined(ways["by trace"], ways["by question"], ways[_AMBIGUOUS], ways[_UNJOINED])
 
 
-def _places(answers: Sequence[Answer], facts: CallFacts) -> list[int]:
-    """Return the call that each answer is about, as an index; _AMBIGUOUS or _UNJOINED for none."""
-    traces = {trace: place for place, trace in enumerate(facts.trace_id)}
-    asking = {_asked(answer.user_id, answer.question) for answer in answers if not answer.trace_id}
-    asked: dict[tuple[str, str], list[int]] = {}
-    for place, (user, question) in enumerate(zip(facts.user_id, facts.question, strict=True)):
-        if user and question and (key := _asked(user, question)) in asking:
-            asked.setdefault(key, []).append(place)
-    return [
-        traces.get(_trace(answer.trace_id), _UNJOINED)
-        if answer.trace_id
-        else _nearest(answer.time, asked.get(_asked(answer.user_id, answer.question), ()), facts)
-        for answer in answers
-    ]
+def _traces_of(calls: Calls, answers: Sequence[Answer]) -> list[str]:
+    """Return the trace of the call that each answer is about; _AMBIGUOUS or _UNJOINED for none."""
+    named = json.dumps(sorted({_trace(answer.trace_id) for answer in answers if answer.trace_id}))
+    users = json.dumps(
+        sorted({answer.user_id for answer in answers if answer.user_id and not answer.trace_id})
+    )
+    of_traces = "SELECT trace_id FROM calls WHERE trace_id IN (SELECT value FROM json_each(?))"
+    of_users = (
+        "SELECT user_id, question, time, trace_id FROM calls WHERE question IS NOT NULL AND user_id != ''"
+        " AND user_id IN (SELECT value FROM json_each(?))"
+    )
+    asked: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    with calls.open() as connection:
+        known = {trace for (trace,) in connection.execute(of_traces, (named,))}
+        for user, question, time, trace in connection.execute(of_users, (users,)):
+            asked.setdefault(_asked(user, question), []).append((time, trace))
+    found = []
+    for answer in answers:
+        trace = _trace(answer.trace_id)
+        if not trace:
+            trace = _nearest(answer.time, asked.get(_asked(answer.user_id, answer.question), ()))
+        found.append(trace if trace in known or not answer.trace_id else _UNJOINED)
+    return found
 
 
 def _trace(trace_id: str) -> str:
@@ -166,16 +177,43 @@ def _asked(user: str, question: str) -> tuple[str, str]:
     return user, " ".join(question.casefold().split())
 
 
-def _nearest(time: float | None, places: Iterable[int], facts: CallFacts) -> int:
-    candidates = list(places)
-    if time is None or len(candidates) < 2:
-        near = (
-            candidates
-            if time is None
-            else [at for at in candidates if abs(facts.time[at] - time) <= FARTHEST]
-        )
-        return near[0] if len(near) == 1 else _AMBIGUOUS if near else _UNJOINED
-    distances = sorted((abs(float(facts.time[at]) - time), at) for at in candidates)
-    if distances[0][0] > FARTHEST:
-        return _UNJOINED
-    return _AMBIGUOUS if distances[0][0] == distances[1][0] else distances[0][1]
+def _nearest(time: float | None, asked: Sequence[tuple[float, str]]) -> str:
+    """Return the trace of the call nearest in time; without a time, that of the only call."""
+    if time is None:
+        return asked[0][1] if len(asked) == 1 else _AMBIGUOUS if asked else _UNJOINED
+    near = sorted((abs(moment - time), trace) for moment, trace in asked if abs(moment - time) <= FARTHEST)
+    if len(near) > 1 and near[0][0] == near[1][0]:
+        return _AMBIGUOUS
+    return near[0][1] if near else _UNJOINED
+
+
+def user_ratings(said: Mapping[str, float | str]) -> list[dict[str, Any]]:
+    """Return what a user said of a call as human scores of its sample, from 0 to 1."""
+    comment = said.get("comment")
+    known = {name: said.get(name) for name in _RATED}
+    return [
+        {
+            "annotator": "user",
+            "metric": _RATED[name][0],
+            "value": (value - _RATED[name][1]) / (_RATED[name][2] - _RATED[name][1]),
+            "note": comment if isinstance(comment, str) else None,
+        }
+        for name, value in known.items()
+        if isinstance(value, float)
+    ]
+
+
+# name -> its metric, and the ends of its scale; of two with one metric the first counts
+_RATED = {
+    "thumb": ("user_feedback", 0, 1),
+    "task_completed": ("user_task_completed", 0, 1),
+    "satisfaction_score": ("user_satisfaction", 1, 5),
+}
+
+
+def with_feedback(calls: Calls, samples: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield samples of calls with what their users said as human scores, which are no labels."""
+    said = feedback_of(calls)
+    for sample in samples:
+        ratings = user_ratings(said.get(sample["trace_id"], {}))
+        yield {**sample, "human": [*(sample.get("human") or ()), *ratings]} if ratings else sample

@@ -34,7 +34,6 @@ YES_NO = ("thumb", "thumbs", "task_completed", "completed")
 DURATIONS = ("response_time", "response_time_s", "response_time_ms", "latency", "latency_s", "latency_ms")
 QUERY, SYSTEM = "query", "system_type"  # names of the records that hold these of an answer
 OWN_NAMES = (QUERY, SYSTEM)
-NO_TIME = 0.0  # of a record whose answer had none
 MOST_ANSWERS = 10_000  # of one request
 MOST_VALUES = 100  # of one answer
 LONGEST_ID, LONGEST_NAME, LONGEST_TEXT = 200, 64, 10_000
@@ -64,7 +63,7 @@ class Answer:
                 f"{self.feedback_id}/{name}",
                 self.trace_id,
                 self.user_id,
-                NO_TIME if self.time is None else self.time,
+                self.time or 0.0,
                 name,
                 None if isinstance(value, str) else float(value),
                 value if isinstance(value, str) else None,
@@ -148,7 +147,7 @@ def answers_of(records: Iterable[Feedback]) -> list[Answer]:
         question, system = (str(values.pop(name, "") or "") for name in OWN_NAMES)
         given = {name: value for name, value in values.items() if value is not None}
         first = rows[0]
-        time = None if first.time <= NO_TIME else first.time
+        time = first.time or None
         answers.append(Answer(feedback_id, first.trace_id, first.user_id, time, question, system, given))
     return answers
 
