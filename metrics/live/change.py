@@ -26,8 +26,8 @@ def difference_between(before: Interval | None, after: Interval) -> Difference |
     """Return the difference of two independent means; None where one of them has no interval.
 
     The ends of both intervals are combined by squares, each on its side. For two plain rates this is
-    Newcombe's interval. Source: Zou and Donner 2008, "Construction of confidence limits about effect measures",
-    Statistics in Medicine 27.
+    Newcombe's interval. Source: Zou and Donner 2008, "Construction of confidence limits about effect
+    measures", Statistics in Medicine 27.
     """
     if before is None or not all(
         isfinite(value) for each in (before, after) for value in (each.mean, each.low, each.high)

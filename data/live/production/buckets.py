@@ -28,13 +28,14 @@ _SUMS = (  # of a group of calls, in the order of the fields of Sums
     "sum(kept)",
 )
 _BY_TIME = (
-    f"SELECT CAST((time - ?) / ? AS INTEGER) AS piece, time >= ? AS later, user_id, topic, {', '.join(_SUMS)}"  # noqa: S608 -- constant text
-    " FROM calls WHERE time >= ? AND time < ? GROUP BY piece, later, user_id, topic ORDER BY piece, later, user_id"
+    "SELECT CAST((time - ?) / ? AS INTEGER) AS piece, time >= ? AS later, user_id, topic,"  # noqa: S608
+    f" {', '.join(_SUMS)} FROM calls WHERE time >= ? AND time < ?"
+    " GROUP BY piece, later, user_id, topic ORDER BY piece, later, user_id"
 )
 _BY_QUESTION = (
-    f"SELECT time >= ? AS later, question, count(*) AS n, {', '.join(_SUMS[1:])}"  # noqa: S608 -- constant text
-    " FROM calls WHERE time >= ? AND time < ? AND question IS NOT NULL GROUP BY later, question ORDER BY n DESC"
-    " LIMIT ?"
+    f"SELECT time >= ? AS later, question, count(*) AS n, {', '.join(_SUMS[1:])} FROM calls"  # noqa: S608
+    " WHERE time >= ? AND time < ? AND question IS NOT NULL GROUP BY later, question"
+    " ORDER BY n DESC LIMIT ?"
 )
 _RELEASES = (
     "SELECT release, min(time), count(*) FROM calls WHERE time >= ? AND time < ? GROUP BY release"
@@ -44,9 +45,7 @@ _STRATA = (
     "SELECT stratum, rate, count(*), sum(kept) FROM calls WHERE time >= ? AND time < ?"
     " GROUP BY stratum, rate ORDER BY rate DESC, stratum"
 )
-_LATENCY = (
-    "SELECT latency_ms, user_id FROM calls WHERE time >= ? AND time < ? AND latency_ms IS NOT NULL"
-)
+_LATENCY = "SELECT latency_ms, user_id FROM calls WHERE time >= ? AND time < ? AND latency_ms IS NOT NULL"
 
 
 @dataclass(frozen=True)

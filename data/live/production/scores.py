@@ -14,7 +14,7 @@ from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.metric_registry import bounds_of
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 from ragtriage.metrics.statistics.intervals import Interval, interval
 
 ANSWER_SCORES = (*CORRECTNESS, "faithfulness", "answer_relevancy", "completeness", "ignored_top_ranked")
@@ -40,6 +40,7 @@ class KeptCalls:
     refused: FloatArray  # (n,) 1, 0 or NaN
     answerable: FloatArray  # (n,) 1, 0 or NaN
     values: Mapping[str, FloatArray]  # metric -> (n,) NaN where a call has no score of it
+    by_judge: BoolArray  # (n,) whether the judge scored it
     judged: BoolArray  # (n,) whether somebody scored its answer: a judge, people, or the tool it came from
     context: FloatArray  # (n,) 1 where the context holds all of the answer, 0 where not, NaN: not known
     published: BoolArray  # (n,) whether it is in a run
@@ -79,7 +80,7 @@ def kept_calls(
     place = {trace: at for at, trace in enumerate(trace_id)}
     n, names = len(rows), tuple(dict.fromkeys([*watched, *ANSWER_SCORES]))
     values = {name: np.full(n, np.nan) for name in names}
-    judged, published = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    by_judge, judged, published = (np.zeros(n, dtype=np.bool_) for _ in range(3))
     context = np.full(n, np.nan)
     for run in _runs(store, calls, first, last):
         scored = store.scored(run)
@@ -89,6 +90,7 @@ def kept_calls(
         at = at[inside]
         published[at] = True
         _fill(context, at, _context_of(scored)[inside])
+        by_judge[at] |= _is_judged(scored)[inside]
         for name in names:
             column = scored.column(name)
             if column is None:
@@ -101,7 +103,7 @@ def kept_calls(
     return KeptCalls(
         trace_id, np.array(time, dtype=np.float64), np.array(rate, dtype=np.float64), _codes(user),
         stratum, question, topic, np.array(refused, dtype=np.float64), np.array(answerable, dtype=np.float64),
-        known, judged, context, published,
+        known, by_judge, judged, context, published,
     )  # type: ignore[arg-type] # columns of the query, by their place  # fmt: skip
 
 
@@ -124,10 +126,20 @@ def _fill(known: FloatArray, at: IntArray, values: FloatArray) -> None:
 
 
 def _context_of(scored: ScoredRun) -> FloatArray:
-    """Return whether the context of each sample holds all of its gold, else of the claims of its reference."""
+    """Return whether each context holds all of the gold, else all claims of the reference."""
     gold = scored.stage_features["gold_in_context"]
     known = np.where(np.isfinite(gold), gold, scored.values("context_recall"))
     return np.where(np.isfinite(known), known >= 1, np.nan).astype(np.float64)
+
+
+def _is_judged(scored: ScoredRun) -> BoolArray:
+    """Return which samples the judge scored by any metric."""
+    judged = np.zeros(scored.n, dtype=np.bool_)
+    for name, sources in scored.sources.items():
+        column = scored.column(name, Source.JUDGED) if Source.JUDGED in sources else None
+        if column is not None:
+            judged |= column.status == Status.SCORED
+    return judged
 
 
 def _codes(users: Sequence[str]) -> IntArray:

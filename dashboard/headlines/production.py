@@ -1,0 +1,246 @@
+"""The headline of live traffic: is it still as good, since when, with which release?"""
+
+from __future__ import annotations
+
+from math import inf, isfinite, isnan
+
+from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.data.live.alerts.states import AlertState, rule_title
+from ragtriage.data.live.production.buckets import SHARES
+from ragtriage.data.live.production.facts import FEWEST, Measure, Production
+from ragtriage.data.live.production.times import DAY, HOUR, clock
+from ragtriage.metrics.metric_registry import title_of
+from ragtriage.metrics.number_text import (
+    NOT_MEASURED,
+    count,
+    interval_text,
+    number,
+    percent,
+    points,
+    signed,
+)
+from ragtriage.metrics.statistics.intervals import Interval
+
+FIRST_TRACE = Headline(
+    "empty",
+    "Send a first trace",
+    "Start `ragtriage collect`, and send it the spans of your system over OTLP.",
+)
+TITLES = {"wrongly_refused": "wrongly refused", "refused": "refused", "errors": "errors"}
+SUBJECTS = {"wrongly_refused": "wrong refusals", "refused": "refusals", "errors": "errors"}
+RELEASE = 24  # characters of its name
+
+
+def measure_title(name: str) -> str:
+    """Return the name of a measure as it stands in a sentence."""
+    if name.startswith("latency_p"):
+        return f"latency {name.removeprefix('latency_')}"
+    return TITLES.get(name) or title_of(name)
+
+
+def in_percent(measure: Measure) -> bool:
+    """Return whether a measure is written in percent: a share of which less is better."""
+    return measure.name in SHARES or measure.name == "ignored_top_ranked"
+
+
+def value_text(measure: Measure, value: float | None) -> str:
+    """Format a value of a measure."""
+    if value is None or not isfinite(value):
+        return NOT_MEASURED
+    if measure.name.startswith("latency_p"):
+        return f"{number(value / 1000, 1)} s" if value >= 1000 else f"{number(value, 0)} ms"
+    return percent(value) if in_percent(measure) else number(value)
+
+
+def ends_text(measure: Measure, value: Interval) -> str:
+    """Format the interval of a measure."""
+    if not (isfinite(value.low) and isfinite(value.high)):
+        return "no interval"
+    if in_percent(measure):
+        return f"{percent(value.low)} to {percent(value.high)}"
+    if measure.name.startswith("latency_p"):
+        return f"{value_text(measure, value.low)} to {value_text(measure, value.high)}"
+    return interval_text(value.low, value.high)
+
+
+def change_text(measure: Measure) -> str:
+    """Format the change of a measure since before; "" where it is not known."""
+    change = measure.change
+    if change is None:
+        return ""
+    if in_percent(measure):
+        return points(change.value)
+    if measure.name.startswith("latency_p"):
+        return f"{signed(change.value / 1000, 1)} s"
+    return signed(change.value)
+
+
+def since_text(facts: Production) -> str:
+    """Return since when the later part is, as "since 18:45"."""
+    return f"since {clock(facts.times.later, facts.times.last - facts.times.first)}"
+
+
+def distance(alert: AlertState, facts: Production) -> float:
+    """Return how far beyond its limit the measure of an alert is: as it is for a share, else as a ratio."""
+    measure = facts.measure(alert.rule.metric)
+    latest = alert.latest
+    value = measure.since.mean if measure is not None else inf if latest is None else latest.value
+    limit = alert.rule.at_most if alert.rule.at_most is not None else alert.rule.at_least
+    if limit is None or isnan(value):
+        return 0.0
+    beyond = value - limit if alert.rule.at_most is not None else limit - value
+    bounded = measure is not None and not measure.name.startswith("latency_p")
+    return beyond if bounded else beyond / max(abs(limit), 1e-9)
+
+
+def production_headline(facts: Production) -> Headline:
+    """Conclude: judge silent, then alerts by distance, drift, what no rule watches, too few, and good."""
+    firing = [alert for alert in facts.alerts if alert.state == "firing"]
+    judge = next((alert for alert in firing if alert.rule.silent == "judge"), None)
+    traffic = next((alert for alert in firing if alert.rule.silent == "traffic"), None)
+    by_metric = sorted(
+        (alert for alert in firing if alert.rule.metric), key=lambda alert: -distance(alert, facts)
+    )
+    drifts = [alert for alert in firing if alert.rule.drift]
+    worse = next((each for each in facts.measures if each.is_worse and each.rule is None), None)
+    few = next((alert for alert in facts.alerts if alert.state == "cannot_tell"), None)
+    scored, state = facts.score, "bad"
+    if judge is not None:
+        statement = f"The judge is silent since {_clock(facts, judge.since)}: no kept call is judged"
+    elif traffic is not None:
+        statement = f"No call comes in since {_clock(facts, traffic.since)}"
+    elif by_metric:
+        statement = _alert_statement(by_metric[0], facts)
+    elif drifts:
+        statement = _drift_statement(drifts[0], facts)
+    elif worse is not None:
+        statement = _moved(worse, facts)
+    else:
+        return _quiet(facts, few, scored)
+    return Headline(_state(state), statement, _detail(facts), _doubt(facts))
+
+
+def _state(word: str) -> State:
+    return "bad" if word == "bad" else "good"
+
+
+def _clock(facts: Production, moment: float) -> str:
+    return clock(moment, facts.times.last - facts.times.begin)
+
+
+def _alert_statement(alert: AlertState, facts: Production) -> str:
+    measure = facts.measure(alert.rule.metric)
+    if measure is None:
+        return f"{capital(rule_title(alert.rule))} fires since {_clock(facts, alert.since)}"
+    if measure.is_worse:
+        return _moved(measure, facts)
+    limit = value_text(measure, measure.limit)
+    subject = capital(SUBJECTS.get(measure.name) or measure_title(measure.name))
+    verb = "are" if measure.name in SUBJECTS else "is"
+    side = "above" if alert.rule.at_most is not None else "below"
+    return f"{subject} {verb} at {value_text(measure, measure.since.mean)}, {side} the limit of {limit}"
+
+
+def _moved(measure: Measure, facts: Production) -> str:
+    """Return what moved from where to where, with the release that it moved with."""
+    subject = capital(SUBJECTS.get(measure.name) or measure_title(measure.name))
+    before = math_before(measure)
+    verb = "rose" if measure.since.mean > before else "fell"
+    start, end = value_text(measure, before), value_text(measure, measure.since.mean)
+    if start.endswith(" %") and end.endswith(" %"):
+        start = start.removesuffix(" %")
+    release = facts.times.release
+    when = f"with {shorten(release, RELEASE)}" if release else since_text(facts)
+    return f"{subject} {verb} from {start} to {end} {when}"
+
+
+def math_before(measure: Measure) -> float:
+    """Return the mean before; NaN where it is not known."""
+    return measure.before.mean if measure.before is not None else float("nan")
+
+
+def _drift_statement(alert: AlertState, facts: Production) -> str:
+    if alert.rule.drift == "topics":
+        moved = "" if alert.latest is None else f": {percent(alert.latest.value)} of the calls moved"
+        return f"What is asked changed since {_clock(facts, alert.since)}{moved}"
+    subject = capital(alert.rule.drift.replace("_", " "))
+    return f"{subject} drift since {_clock(facts, alert.since)}"
+
+
+def _quiet(facts: Production, few: AlertState | None, scored: Measure | None) -> Headline:
+    """Conclude where no alert fires and nothing is worse beyond chance."""
+    detail, doubt = _detail(facts), _doubt(facts)
+    if scored is None or not facts.judged:
+        said = "" if facts.kept else " No call is kept."
+        return Headline("not measured", "Traffic only: nothing is judged", f"{detail}{said}", doubt)
+    if few is not None and few.latest is not None:
+        judged = "calls" if few.rule.metric in SHARES else "judged calls"
+        statement = f"{few.latest.n:,} {judged} are too few for {_clock(facts, few.latest.first)}"
+        return Headline("cannot tell", statement, f"{capital(rule_title(few.rule))}. {detail}", doubt)
+    if scored.since.n_scored < FEWEST:
+        statement = f"{count(scored.since.n_scored, 'judged call')} {since_text(facts)}: too few to tell"
+        return Headline("cannot tell", statement, detail, doubt)
+    span = span_text(facts.times.last - facts.times.first)
+    judged = f"{facts.judged:,} judged"
+    if not facts.alerts:
+        statement = f"Nothing got worse beyond chance in {span}, {judged}; no rule watches it"
+        return Headline("cannot tell", statement, detail, doubt)
+    return Headline("good", f"No alert in {span}, {judged}", detail, doubt)
+
+
+def span_text(seconds: float) -> str:
+    """Format a length of time."""
+    if seconds % DAY == 0 and seconds > DAY:
+        return count(round(seconds / DAY), "day")
+    return count(round(seconds / HOUR), "hour") if seconds >= HOUR else f"{seconds / 60:.0f} minutes"
+
+
+def _detail(facts: Production) -> str:
+    """Return the numbers: refusals of the later part, the score with its change, and the context of refusals."""
+    parts = []
+    refusals, score = facts.refusals, facts.score
+    if refusals is not None and refusals.since.n_scored:
+        n = refusals.since.n_scored
+        noun = "answerable call" if refusals.name == "wrongly_refused" else "answered call"
+        hits = round(refusals.since.mean * n)
+        parts.append(f"{hits:,} of {count(n, noun)} {since_text(facts)} refused")
+    if score is not None and score.since.n_scored:
+        name = measure_title(score.name)
+        if score.change is not None:
+            ends = interval_text(score.change.low, score.change.high)
+            parts.append(f"{name.lower()} {signed(score.change.value)} {ends}")
+        else:
+            parts.append(f"{name.lower()} {value_text(score, score.since.mean)} {ends_text(score, score.since)}")
+    sentence = "; ".join(parts)
+    share, n = facts.context_had_it
+    had = f" In {percent(share)} of {n:,} kept refusals the context had the answer." if n >= FEWEST else ""
+    return f"{sentence}.{had}" if sentence else f"{count(facts.calls, 'call')}, of which no answer is recorded."
+
+
+def _doubt(facts: Production) -> str:
+    if not facts.others_since:
+        return ""
+    return f"{count(facts.others_since, 'call')} {since_text(facts)} are still of another release"
+
+
+def band_facts(facts: Production) -> list[str]:
+    """Return calls, time and sample, each a line of plain text."""
+    times, traffic = facts.times, facts.traffic
+    span = times.last - times.first
+    there = [at for at, n in enumerate(traffic.calls.tolist()) if n]
+    first, last = (there[0], there[-1] + 1) if there else (0, len(traffic.calls))
+    begin, end = (times.first + at * times.piece for at in (first, last))
+    shown = f"{clock(begin, span)} to {clock(end, span)} UTC"
+    kept = f" ({percent(facts.judged / facts.calls)})" if facts.calls else ""
+    weighted = ", weighted" if any(each.stratum.rate < 1 for each in facts.sampling.strata) else ""
+    silent = f" · {traffic.silent} of {last - first} {piece_noun(times.piece)} silent" if traffic.silent else ""
+    return [
+        f"{count(facts.calls, 'call')} · {shown}",
+        f"{facts.judged:,} judged{kept}{weighted}{silent}",
+    ]
+
+
+def piece_noun(seconds: int) -> str:
+    """Return what the pieces of a time are called."""
+    return "min" if seconds == 60 else f"× {seconds // 60} min" if seconds < HOUR else f"× {seconds // HOUR} h"

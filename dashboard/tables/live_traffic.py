@@ -1,0 +1,202 @@
+"""Tables of live traffic: its measures, alerts, topics, what to label first, and how scores were sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+
+from ragtriage.dashboard.headlines.headline import State
+from ragtriage.dashboard.headlines.production import (
+    change_text,
+    ends_text,
+    math_before,
+    measure_title,
+    since_text,
+    value_text,
+)
+from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.data.live.alerts.states import AlertState, rule_title
+from ragtriage.data.live.production.facts import Measure, Production
+from ragtriage.data.live.production.labelling import ToLabel
+from ragtriage.data.live.production.times import clock
+from ragtriage.metrics.number_text import count, number, percent, points
+from ragtriage.metrics.result_table import Count, Of, ResultTable, Row, Share
+
+QUESTION = 90
+STATES: Mapping[str, State] = {
+    "firing": "bad",
+    "ok": "good",
+    "cannot_tell": "cannot tell",
+    "no_data": "not measured",
+}
+ALERT_WORDS = {"firing": "fires", "ok": "holds", "cannot_tell": "cannot tell", "no_data": "no data"}
+STRATA = {"error": "errors", "thumbs_down": "disliked", "refusal": "refusals", "rest": "the rest"}
+
+
+def measure_table(facts: Production) -> ResultTable:
+    """Return each measure since, before, and against the limit of its rule."""
+    rows: list[Row] = [
+        {
+            "Measure": capital(measure_title(each.name)),
+            "Since": value_text(each, each.since.mean),
+            "95 %": ends_text(each, each.since),
+            "n": Count(each.since.n_scored),
+            "Effective n": None if each.since.n_effective is None else number(each.since.n_effective, 0),
+            "Before": None if each.before is None else value_text(each, math_before(each)),
+            "Change": change_text(each) or None,
+            "Limit": limit_text(each) or None,
+        }
+        for each in facts.measures
+    ]
+    note = "Refusals, errors and latency are of all calls; scores are of the kept ones, weighted by 1 / rate."
+    return ResultTable(f"Measures {since_text(facts)}", tuple(rows), note)
+
+
+def limit_text(measure: Measure) -> str:
+    """Return what the rule of a measure asks for; "" without one."""
+    if measure.rule is None:
+        return ""
+    sign = "≤" if measure.rule.at_most is not None else "≥"
+    return f"{sign} {value_text(measure, measure.limit)}"
+
+
+def alert_title(alert: AlertState, facts: Production) -> str:
+    """Return a rule in a few words, as "Refused ≤ 15 %"."""
+    measure = facts.measure(alert.rule.metric)
+    if measure is None or measure.rule is None:
+        return capital(rule_title(alert.rule))
+    same = measure.rule.model_copy(update={"at_most": alert.rule.at_most, "at_least": alert.rule.at_least})
+    sign, limit = ("≤", same.at_most) if same.at_most is not None else ("≥", same.at_least)
+    return f"{capital(measure_title(measure.name))} {sign} {value_text(measure, limit)}"
+
+
+def alert_since(alert: AlertState, facts: Production) -> str:
+    """Return since when an alert has its state."""
+    if alert.state == "no_data" or not isfinite(alert.since):
+        return "not recorded"
+    if alert.since <= facts.times.first:
+        return "whole time"
+    return f"since {clock(alert.since, facts.times.last - facts.times.first)}"
+
+
+def alert_windows(alert: AlertState) -> str:
+    """Return in how many windows the bound was beyond the limit, or why that is not known."""
+    known = [each.window for each in alert.windows if each.window.position != "nothing"]
+    if not known:
+        return "no data"
+    beyond = sum(window.position == "beyond" for window in known)
+    if alert.state == "cannot_tell":
+        few = sum(window.position == "too_few" for window in known)
+        return f"{few:,} of {count(len(known), 'window')} too few"
+    return f"{beyond:,} of {count(len(known), 'window')}"
+
+
+def alert_table(facts: Production) -> ResultTable:
+    """Return the rules of the policy and their states."""
+    rows: list[Row] = [
+        {
+            "Rule": alert_title(each, facts),
+            "State": ALERT_WORDS[each.state],
+            "Since": alert_since(each, facts),
+            "Beyond": alert_windows(each),
+        }
+        for each in facts.alerts
+    ]
+    note = "A rule fires when the bound of the 95 % interval, not the value, is beyond its limit in a row of windows."
+    return ResultTable("Alerts", tuple(rows), note)
+
+
+def topic_table(facts: Production) -> ResultTable | None:
+    """Return what each topic adds to the change of refusals; None where no topic is known."""
+    topics, refusals = facts.topics, facts.refusals
+    if topics is None or refusals is None:
+        return None
+    rows: list[Row] = [
+        {
+            "Topic": shorten(row.name, 40),
+            "Before": Share(row.before),
+            "Since": Share(row.since),
+            "Calls": Count(row.calls_since),
+            "Adds": points(row.adds),
+        }
+        for row in topics.rows
+    ]
+    return ResultTable(f"{capital(measure_title(refusals.name))} by topic", tuple(rows), mix_text(facts))
+
+
+def mix_text(facts: Production) -> str:
+    """Return what the mix of topics explains of the change."""
+    topics = facts.topics
+    if topics is None:
+        return ""
+    part = f"the mix of topics explains {number(100 * topics.by_mix, 1)} of {number(100 * topics.change, 1)} points"
+    if topics.mix.is_change:
+        return f"What is asked changed, {percent(topics.mix.moved)} of the calls moved: {part}."
+    return f"What is asked did not change beyond chance: {part}."
+
+
+def label_title(facts: Production) -> str:
+    """Return which questions to label first."""
+    complete = [row for row in facts.to_label if row.context_complete]
+    if complete:
+        return f"Label first: {count(len(complete), 'question')} refused, context complete"
+    if not facts.to_label:
+        return "Nothing to label first: no call was refused or disliked"
+    return f"Label first: {count(len(facts.to_label), 'question')} refused or disliked"
+
+
+def label_table(facts: Production, most: int = 10) -> ResultTable:
+    """Return the questions to label first."""
+    rows: list[Row] = [
+        {
+            "Question": shorten(" ".join(row.question.split()), QUESTION),
+            "Calls": Count(row.calls),
+            "Context complete": context_word(row),
+            "Before": number(row.before, 1),
+        }
+        for row in facts.to_label[:most]
+    ]
+    return ResultTable(label_title(facts), tuple(rows))
+
+
+def context_word(row: ToLabel) -> str:
+    """Return whether the context of a question holds its answer."""
+    return {True: "yes", False: "no", None: "not known"}[row.context_complete]
+
+
+def sampling_table(facts: Production) -> ResultTable:
+    """Return how many calls of each stratum are kept and judged."""
+    rows: list[Row] = [
+        {
+            "Stratum": capital(STRATA[each.stratum.name]),
+            "Rate": percent(each.stratum.rate),
+            "Calls": Count(each.stratum.calls),
+            "Kept": Count(each.stratum.kept),
+            "Judged": Of(each.judged, each.stratum.kept),
+        }
+        for each in facts.sampling.strata
+    ]
+    return ResultTable(sampling_title(facts), tuple(rows), sampling_note(facts))
+
+
+def sampling_title(facts: Production) -> str:
+    """Return how many calls are judged since, and how they are weighted."""
+    judged = f"Judged {facts.judged_since:,} of {count(facts.calls_since, 'call')}"
+    return f"{judged}, weighted by 1 / rate" if _is_uneven(facts) else judged
+
+
+def sampling_note(facts: Production) -> str:
+    """Return why the plain mean of the judged calls is never shown."""
+    sampling = facts.sampling
+    if not sampling.metric:
+        return "Nothing is judged: set [judge] in the policy, or send scores with the spans."
+    if not _is_uneven(facts):
+        return "Every call is kept at the same rate, so each weighs alike."
+    return (
+        f"{capital(measure_title(sampling.metric))} {since_text(facts)} is {number(sampling.weighted)}, weighted. "
+        f"The plain mean of the judged calls, {number(sampling.plain)}, is of an uneven sample: never report it."
+    )
+
+
+def _is_uneven(facts: Production) -> bool:
+    return len({each.stratum.rate for each in facts.sampling.strata if each.stratum.kept}) > 1

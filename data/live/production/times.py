@@ -1,0 +1,109 @@
+"""Which time is shown, and what its later part is compared with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from ragtriage.data.errors import DataError
+from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.production.buckets import Release, releases_in
+
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+SPANS: Mapping[str, tuple[int, int]] = MappingProxyType(  # name -> seconds, and seconds of a step
+    {
+        "1h": (HOUR, 300),
+        "6h": (6 * HOUR, 1_800),
+        "1d": (DAY, HOUR),
+        "7d": (7 * DAY, 6 * HOUR),
+        "30d": (30 * DAY, DAY),
+    }
+)
+MOST_STEPS = 60
+PIECES = 5  # of a step
+RELEASE, BEFORE = "release", "before"  # what the later part of a time is compared with
+
+
+@dataclass(frozen=True)
+class Times:
+    """A time in steps, and its two parts. All are seconds since 1970."""
+
+    first: float  # begin of the first step
+    last: float  # end of the last
+    step: int
+    begin: float  # of the earlier part
+    later: float  # begin of the later part, which ends at `last`
+    release: str = ""  # that the later part begins with; "" where it is the whole time
+    releases: tuple[Release, ...] = ()  # with calls in the time
+
+    @property
+    def piece(self) -> int:
+        """Seconds of a piece, of which a step has several."""
+        return self.step // PIECES if self.step % PIECES == 0 else self.step
+
+    @property
+    def steps(self) -> list[tuple[float, float]]:
+        """Begin and end of each step."""
+        n = round((self.last - self.first) / self.step)
+        return [(self.first + at * self.step, self.first + (at + 1) * self.step) for at in range(n)]
+
+
+def span_of(calls: Calls, name: str, until: float | None = None) -> tuple[float, float, int]:
+    """Return begin, end and step of a span of SPANS that ends with a moment, else with the last call.
+
+    Raises:
+        DataError: there is no call yet.
+    """
+    known = calls.span_of_time()
+    if known is None:
+        raise DataError(
+            f"{calls.path}: holds no call yet; accepted: traffic that `ragtriage collect` takes in"
+        )
+    seconds, step = SPANS[name]
+    end = math.ceil(((known[1] + 1e-6) if until is None else until) / step) * step
+    return float(end - seconds), float(end), step
+
+
+def times_of(calls: Calls, first: float, last: float, step: int, against: str = "") -> Times:
+    """Return a time with its parts.
+
+    Against RELEASE the later part begins with the last release in the time; against BEFORE it is the whole
+    time, and the earlier part is as long. By default RELEASE where there is one.
+
+    Raises:
+        DataError: the time is empty or has too many steps, or it has no release.
+    """
+    if not first < last or step < 1 or (last - first) / step > MOST_STEPS:
+        raise DataError(
+            f"{utc(first)} to {utc(last)} in steps of {step:,} s; accepted: a begin before the end, and at "
+            f"most {MOST_STEPS} steps"
+        )
+    last = first + math.ceil((last - first) / step) * step
+    releases = tuple(releases_in(calls, first, last))
+    changed = next((each for each in reversed(releases[1:]) if each.name), None)
+    if against == RELEASE and changed is None:
+        raise DataError(f"{utc(first)} to {utc(last)} has no new release; accepted: {BEFORE}")
+    if changed is None or against == BEFORE:
+        return Times(first, last, step, first - (last - first), first, "", releases)
+    minute = math.floor(changed.first / MINUTE) * MINUTE
+    before = releases_in(calls, minute, changed.first)  # it began with its minute where nothing says no
+    later = changed.first if before else float(minute)
+    return Times(first, last, step, first, max(later, first), changed.name, releases)
+
+
+def utc(moment: float) -> str:
+    """Format a moment, as "2026-03-01 18:45 UTC"."""
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def iso(moment: float) -> str:
+    """Format a moment by ISO 8601, as "2026-03-01T18:45:00Z"."""
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def clock(moment: float, span: float = DAY) -> str:
+    """Format a moment within a span, as "18:45"; with its day where the span is longer than one."""
+    return f"{datetime.fromtimestamp(moment, UTC):{'%H:%M' if span <= DAY else '%d %b %H:%M'}}"
