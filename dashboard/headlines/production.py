@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf, isfinite, isnan
 
-from ragtriage.dashboard.headlines.headline import Headline, State
+from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.data.live.alerts.states import AlertState, rule_title
 from ragtriage.data.live.production.buckets import SHARES
@@ -95,7 +95,7 @@ def distance(alert: AlertState, facts: Production) -> float:
 
 
 def production_headline(facts: Production) -> Headline:
-    """Conclude: judge silent, then alerts by distance, drift, what no rule watches, too few, and good."""
+    """Conclude: judge silent, alerts by distance, drift, what no rule watches, too few, good."""
     firing = [alert for alert in facts.alerts if alert.state == "firing"]
     judge = next((alert for alert in firing if alert.rule.silent == "judge"), None)
     traffic = next((alert for alert in firing if alert.rule.silent == "traffic"), None)
@@ -105,7 +105,6 @@ def production_headline(facts: Production) -> Headline:
     drifts = [alert for alert in firing if alert.rule.drift]
     worse = next((each for each in facts.measures if each.is_worse and each.rule is None), None)
     few = next((alert for alert in facts.alerts if alert.state == "cannot_tell"), None)
-    scored, state = facts.score, "bad"
     if judge is not None:
         statement = f"The judge is silent since {_clock(facts, judge.since)}: no kept call is judged"
     elif traffic is not None:
@@ -117,12 +116,8 @@ def production_headline(facts: Production) -> Headline:
     elif worse is not None:
         statement = _moved(worse, facts)
     else:
-        return _quiet(facts, few, scored)
-    return Headline(_state(state), statement, _detail(facts), _doubt(facts))
-
-
-def _state(word: str) -> State:
-    return "bad" if word == "bad" else "good"
+        return _quiet(facts, few, facts.score)
+    return Headline("bad", statement, _detail(facts), _doubt(facts))
 
 
 def _clock(facts: Production, moment: float) -> str:
@@ -145,7 +140,7 @@ def _alert_statement(alert: AlertState, facts: Production) -> str:
 def _moved(measure: Measure, facts: Production) -> str:
     """Return what moved from where to where, with the release that it moved with."""
     subject = capital(SUBJECTS.get(measure.name) or measure_title(measure.name))
-    before = math_before(measure)
+    before = mean_before(measure)
     verb = "rose" if measure.since.mean > before else "fell"
     start, end = value_text(measure, before), value_text(measure, measure.since.mean)
     if start.endswith(" %") and end.endswith(" %"):
@@ -155,7 +150,7 @@ def _moved(measure: Measure, facts: Production) -> str:
     return f"{subject} {verb} from {start} to {end} {when}"
 
 
-def math_before(measure: Measure) -> float:
+def mean_before(measure: Measure) -> float:
     """Return the mean before; NaN where it is not known."""
     return measure.before.mean if measure.before is not None else float("nan")
 
@@ -197,7 +192,7 @@ def span_text(seconds: float) -> str:
 
 
 def _detail(facts: Production) -> str:
-    """Return the numbers: refusals of the later part, the score with its change, and the context of refusals."""
+    """Return the numbers: refusals since, the score with its change, and the context of refusals."""
     parts = []
     refusals, score = facts.refusals, facts.score
     if refusals is not None and refusals.since.n_scored:
@@ -211,11 +206,15 @@ def _detail(facts: Production) -> str:
             ends = interval_text(score.change.low, score.change.high)
             parts.append(f"{name.lower()} {signed(score.change.value)} {ends}")
         else:
-            parts.append(f"{name.lower()} {value_text(score, score.since.mean)} {ends_text(score, score.since)}")
+            parts.append(
+                f"{name.lower()} {value_text(score, score.since.mean)} {ends_text(score, score.since)}"
+            )
     sentence = "; ".join(parts)
     share, n = facts.context_had_it
     had = f" In {percent(share)} of {n:,} kept refusals the context had the answer." if n >= FEWEST else ""
-    return f"{sentence}.{had}" if sentence else f"{count(facts.calls, 'call')}, of which no answer is recorded."
+    return (
+        f"{sentence}.{had}" if sentence else f"{count(facts.calls, 'call')}, of which no answer is recorded."
+    )
 
 
 def _doubt(facts: Production) -> str:
@@ -234,7 +233,9 @@ def band_facts(facts: Production) -> list[str]:
     shown = f"{clock(begin, span)} to {clock(end, span)} UTC"
     kept = f" ({percent(facts.judged / facts.calls)})" if facts.calls else ""
     weighted = ", weighted" if any(each.stratum.rate < 1 for each in facts.sampling.strata) else ""
-    silent = f" · {traffic.silent} of {last - first} {piece_noun(times.piece)} silent" if traffic.silent else ""
+    silent = (
+        f" · {traffic.silent} of {last - first} {piece_noun(times.piece)} silent" if traffic.silent else ""
+    )
     return [
         f"{count(facts.calls, 'call')} · {shown}",
         f"{facts.judged:,} judged{kept}{weighted}{silent}",
@@ -243,4 +244,6 @@ def band_facts(facts: Production) -> list[str]:
 
 def piece_noun(seconds: int) -> str:
     """Return what the pieces of a time are called."""
-    return "min" if seconds == 60 else f"× {seconds // 60} min" if seconds < HOUR else f"× {seconds // HOUR} h"
+    return (
+        "min" if seconds == 60 else f"× {seconds // 60} min" if seconds < HOUR else f"× {seconds // HOUR} h"
+    )

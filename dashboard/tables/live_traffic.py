@@ -9,7 +9,7 @@ from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.production import (
     change_text,
     ends_text,
-    math_before,
+    mean_before,
     measure_title,
     since_text,
     value_text,
@@ -42,7 +42,7 @@ def measure_table(facts: Production) -> ResultTable:
             "95 %": ends_text(each, each.since),
             "n": Count(each.since.n_scored),
             "Effective n": None if each.since.n_effective is None else number(each.since.n_effective, 0),
-            "Before": None if each.before is None else value_text(each, math_before(each)),
+            "Before": None if each.before is None else value_text(each, mean_before(each)),
             "Change": change_text(each) or None,
             "Limit": limit_text(each) or None,
         }
@@ -76,6 +76,13 @@ def alert_since(alert: AlertState, facts: Production) -> str:
         return "not recorded"
     if alert.since <= facts.times.first:
         return "whole time"
+    if alert.state == "ok":
+        fired = any(each.state == "firing" for each in alert.windows)
+        return (
+            f"over since {clock(alert.since, facts.times.last - facts.times.first)}"
+            if fired
+            else "whole time"
+        )
     return f"since {clock(alert.since, facts.times.last - facts.times.first)}"
 
 
@@ -102,7 +109,9 @@ def alert_table(facts: Production) -> ResultTable:
         }
         for each in facts.alerts
     ]
-    note = "A rule fires when the bound of the 95 % interval, not the value, is beyond its limit in a row of windows."
+    note = (
+        "A rule fires when a bound of the interval, not the value, is beyond its limit in a row of windows."
+    )
     return ResultTable("Alerts", tuple(rows), note)
 
 
@@ -129,7 +138,8 @@ def mix_text(facts: Production) -> str:
     topics = facts.topics
     if topics is None:
         return ""
-    part = f"the mix of topics explains {number(100 * topics.by_mix, 1)} of {number(100 * topics.change, 1)} points"
+    mix, whole = (number(100 * part, 1) for part in (topics.by_mix, topics.change))
+    part = f"the mix of topics explains {mix} of {whole} points"
     if topics.mix.is_change:
         return f"What is asked changed, {percent(topics.mix.moved)} of the calls moved: {part}."
     return f"What is asked did not change beyond chance: {part}."
@@ -192,9 +202,10 @@ def sampling_note(facts: Production) -> str:
         return "Nothing is judged: set [judge] in the policy, or send scores with the spans."
     if not _is_uneven(facts):
         return "Every call is kept at the same rate, so each weighs alike."
+    name, weighted = capital(measure_title(sampling.metric)), number(sampling.weighted)
     return (
-        f"{capital(measure_title(sampling.metric))} {since_text(facts)} is {number(sampling.weighted)}, weighted. "
-        f"The plain mean of the judged calls, {number(sampling.plain)}, is of an uneven sample: never report it."
+        f"{name} {since_text(facts)} is {weighted}, weighted. The plain mean of the judged calls, "
+        f"{number(sampling.plain)}, is of an uneven sample: never report it."
     )
 
 

@@ -20,7 +20,7 @@ _SUMS = (  # of a group of calls, in the order of the fields of Sums
     "count(*)",
     f"sum({ANSWERED})",
     "coalesce(sum(refused), 0)",
-    f"sum({ANSWERED} AND answerable = 1)",
+    f"coalesce(sum({ANSWERED} AND answerable = 1), 0)",
     "coalesce(sum(refused = 1 AND answerable = 1), 0)",
     "sum(error IS NOT NULL)",
     "count(context_tokens)",
@@ -70,8 +70,8 @@ class Sums:
     def of(cls, rows: Sequence[Sequence[float]]) -> Sums:
         """Return the sums of rows in the order of the fields."""
         table = np.array(rows, dtype=np.float64).reshape(-1, len(_SUMS))
-        columns = [table[:, at] if at == 7 else table[:, at].astype(np.int64) for at in range(len(_SUMS))]
-        return cls(*columns)
+        n = table.astype(np.int64)
+        return cls(n[:, 0], n[:, 1], n[:, 2], n[:, 3], n[:, 4], n[:, 5], n[:, 6], table[:, 7], n[:, 8])
 
 
 @dataclass(frozen=True)

@@ -325,5 +325,3 @@ def _sampling(strata: Sequence[Stratum], kept: KeptCalls, later: BoolArray, metr
     known = values[np.isfinite(values)]
     plain = float(known.mean()) if len(known) else math.nan
     return Sampling(tuple(found), metric, plain, kept.mean(metric, later).mean)
-
-

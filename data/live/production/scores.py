@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,7 @@ def kept_calls(
     """
     with calls.open() as connection:
         rows = connection.execute(_KEPT, (first, last)).fetchall()
-    columns: list[tuple[object, ...]] = list(zip(*rows, strict=True)) if rows else [()] * 9
+    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) if rows else [()] * 9
     trace_id, time, rate, user, stratum, question, topic, refused, answerable = columns
     place = {trace: at for at, trace in enumerate(trace_id)}
     n, names = len(rows), tuple(dict.fromkeys([*watched, *ANSWER_SCORES]))
@@ -104,7 +105,7 @@ def kept_calls(
         trace_id, np.array(time, dtype=np.float64), np.array(rate, dtype=np.float64), _codes(user),
         stratum, question, topic, np.array(refused, dtype=np.float64), np.array(answerable, dtype=np.float64),
         known, by_judge, judged, context, published,
-    )  # type: ignore[arg-type] # columns of the query, by their place  # fmt: skip
+    )  # fmt: skip
 
 
 def _runs(store: RunStore, calls: Calls, first: float, last: float) -> Iterable[Run]:

@@ -22,8 +22,10 @@ SPANS: Mapping[str, tuple[int, int]] = MappingProxyType(  # name -> seconds, and
         "30d": (30 * DAY, DAY),
     }
 )
-MOST_STEPS = 60
+MOST_STEPS, USUAL_STEPS = 400, 24
+STEPS = (MINUTE, 300, 900, 1_800, HOUR, 6 * HOUR, DAY, 7 * DAY)
 PIECES = 5  # of a step
+USUAL_SPAN = "1h"
 RELEASE, BEFORE = "release", "before"  # what the later part of a time is compared with
 
 
@@ -51,20 +53,28 @@ class Times:
         return [(self.first + at * self.step, self.first + (at + 1) * self.step) for at in range(n)]
 
 
-def span_of(calls: Calls, name: str, until: float | None = None) -> tuple[float, float, int]:
-    """Return begin, end and step of a span of SPANS that ends with a moment, else with the last call.
+def chosen_span(
+    calls: Calls, name: str | None = None, first: str | None = None, last: str | None = None
+) -> tuple[float, float, int]:
+    """Return begin, end and step of a span of SPANS, or from a begin, up to an end or the last call.
 
     Raises:
-        DataError: there is no call yet.
+        DataError: there is no call yet, a moment cannot be read, or the end is before the begin.
     """
     known = calls.span_of_time()
     if known is None:
         raise DataError(
             f"{calls.path}: holds no call yet; accepted: traffic that `ragtriage collect` takes in"
         )
-    seconds, step = SPANS[name]
-    end = math.ceil(((known[1] + 1e-6) if until is None else until) / step) * step
-    return float(end - seconds), float(end), step
+    end = known[1] + 1e-3 if last is None else moment_of(last)
+    if first is None:
+        seconds, step = SPANS[name or USUAL_SPAN]
+        end = math.ceil(end / step) * step
+        return float(end - seconds), float(end), step
+    begin = moment_of(first)
+    step = step_for(end - begin)
+    begin = math.floor(begin / step) * step
+    return float(begin), float(math.ceil(end / step) * step), step
 
 
 def times_of(calls: Calls, first: float, last: float, step: int, against: str = "") -> Times:
@@ -107,3 +117,21 @@ def iso(moment: float) -> str:
 def clock(moment: float, span: float = DAY) -> str:
     """Format a moment within a span, as "18:45"; with its day where the span is longer than one."""
     return f"{datetime.fromtimestamp(moment, UTC):{'%H:%M' if span <= DAY else '%d %b %H:%M'}}"
+
+
+def moment_of(text: str) -> float:
+    """Read a moment, as 2026-03-01T18:45; UTC where no zone is named.
+
+    Raises:
+        DataError: it is none.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"{text[:40]!r}: is no moment; accepted: as in 2026-03-01T18:45, UTC") from error
+
+
+def step_for(seconds: float) -> int:
+    """Return the step in which a time is shown: the shortest that makes at most 24 of it."""
+    return next((step for step in STEPS if seconds / step <= USUAL_STEPS), STEPS[-1])

@@ -8,6 +8,7 @@ import numpy as np
 
 from ragtriage.data.live.production.buckets import SHARES, Buckets
 from ragtriage.metrics.live.mix import MixChange, mix_change, rate_change
+from ragtriage.metrics.schema.scores import FloatArray
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def topic_changes(buckets: Buckets, name: str) -> TopicChanges | None:
     code = {topic: at for at, topic in enumerate(topics)}
     rows = np.array([topic is not None for topic in buckets.topic], dtype=np.bool_)
     codes = np.array([code[topic] for topic in buckets.topic if topic is not None], dtype=np.int64)
-    sums, counts = [], []
+    sums, counts = list[FloatArray](), list[FloatArray]()
     for side in (False, True):
         inside = buckets.later[rows] == side
         part = buckets.sums.part(rows)
@@ -62,8 +63,10 @@ def topic_changes(buckets: Buckets, name: str) -> TopicChanges | None:
         tuple(
             TopicRow(
                 topics[at],
-                *(float(side[at]) for side in shares),
-                *(int(side[at]) for side in counts),
+                float(shares[0][at]),
+                float(shares[1][at]),
+                int(counts[0][at]),
+                int(counts[1][at]),
                 float(adds[at]),
             )
             for at in order

@@ -1,0 +1,215 @@
+"""What live traffic amounts to: measures before and since a release, alerts, topics, sampling, headline."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run
+from live_traffic import ALERTS, HALF, PROJECT, START, traffic
+
+from ragtriage.dashboard.headlines.production import production_headline
+from ragtriage.data.errors import DataError
+from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.production.facts import Production, production
+from ragtriage.data.live.production.times import chosen_span, moment_of, step_for, times_of
+from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.metrics.live.change import difference_between
+from ragtriage.metrics.statistics.intervals import mean_over_questions
+
+
+def facts_of(store: RunStore, against: str = "") -> Production:
+    calls = Calls.of(store.workspace, PROJECT)
+    return production(store, PROJECT, *chosen_span(calls), against)
+
+
+def shown(folder: Path, **changes: Any) -> Production:
+    return facts_of(traffic(folder, **changes))
+
+
+def test_refusals_rise_with_the_release(tmp_path: Path) -> None:
+    facts = shown(tmp_path, refused=(10, 2), policy=ALERTS)
+    refusals = facts.measure("refused")
+    assert refusals is not None
+    assert refusals.before is not None
+    assert (refusals.before.mean, refusals.since.mean) == (0.1, 0.5)
+    assert (facts.times.later, facts.times.release) == (HALF, "two")
+    assert [each.n_scored for each in refusals.steps] == [30] * 12
+    headline = production_headline(facts)
+    assert (headline.state, headline.statement) == ("bad", "Refusals rose from 10 to 50 % with two")
+    assert "90 of 180 answered calls since 12:30 refused" in headline.detail
+    assert facts.alerts[0].state == "firing"
+    assert facts.alerts[0].since == HALF
+
+
+def test_a_score_of_kept_calls_is_weighted_and_the_plain_mean_is_not(tmp_path: Path) -> None:
+    policy = ALERTS + "\n".join(["", "[windows]", 'length = "1h"'])
+    facts = shown(tmp_path, refused=(2, 2), policy=policy)
+    score = facts.measure("correctness")
+    assert score is not None
+    sampling = facts.sampling
+    assert score.since.mean == pytest.approx(sampling.weighted)
+    refused, rest = (
+        next(each for each in sampling.strata if each.stratum.name == name) for name in ("refusal", "rest")
+    )
+    assert (refused.stratum.kept, refused.judged) == (refused.stratum.calls, refused.stratum.kept)
+    assert rest.judged == rest.stratum.kept < rest.stratum.calls
+    plain = 0.9 * rest.judged / (rest.judged + refused.judged)
+    assert sampling.plain == pytest.approx(plain)
+    assert sampling.weighted == pytest.approx(0.9 * rest.judged * 2 / (rest.judged * 2 + refused.judged))
+    assert score.since.n_effective is not None
+    assert score.since.n_effective < score.since.n_scored
+
+
+def test_nothing_judged_is_a_state_of_its_own(tmp_path: Path) -> None:
+    headline = production_headline(shown(tmp_path, scores=(None, None)))
+    assert (headline.state, headline.statement) == ("not measured", "Traffic only: nothing is judged")
+
+
+def test_good_needs_rules_that_hold(tmp_path: Path) -> None:
+    held = production_headline(shown(tmp_path / "rules", policy=ALERTS.replace("0.5\n[[", "1.0\n[[")))
+    assert (held.state, held.statement) == ("good", "No alert in 1 hour, 360 judged")
+    free = production_headline(shown(tmp_path / "none"))
+    assert free.state == "cannot tell"
+    assert free.statement.endswith("no rule watches it")
+
+
+def test_too_few_is_said_with_the_window(tmp_path: Path) -> None:
+    facts = shown(tmp_path, policy=ALERTS, every=60)
+    headline = production_headline(facts)
+    assert (headline.state, headline.statement) == ("cannot tell", "5 calls are too few for 12:55")
+
+
+def test_a_silent_judge_comes_before_every_other_alert(tmp_path: Path) -> None:
+    facts = shown(
+        tmp_path,
+        refused=(10, 2),
+        policy=ALERTS + '[[alerts]]\nsilent = "judge"\n[judge]\nmetrics = ["correctness"]',
+    )
+    silent = facts.alerts[-1]
+    assert silent.rule.silent == "judge"
+    fires = replace(facts, alerts=(*facts.alerts[:-1], replace(silent, state="firing", since=HALF)))
+    assert production_headline(fires).statement == "The judge is silent since 12:30: no kept call is judged"
+
+
+def test_the_farthest_alert_leads(tmp_path: Path) -> None:
+    facts = shown(tmp_path, refused=(10, 2), scores=(0.9, 0.1), policy=f"{ALERTS}fewest = 5")
+    assert [each.state for each in facts.alerts] == ["firing", "firing"]
+    assert production_headline(facts).statement == "Correctness fell from 0.82 to 0.05 with two"
+
+
+def test_what_no_rule_watches_is_said_where_it_got_worse(tmp_path: Path) -> None:
+    headline = production_headline(shown(tmp_path, refused=(10, 2)))
+    assert (headline.state, headline.statement) == ("bad", "Refusals rose from 10 to 50 % with two")
+
+
+def test_topics_add_up_to_the_change(tmp_path: Path) -> None:
+    topics = shown(tmp_path, refused=(10, 2)).topics
+    assert topics is not None
+    assert {row.name for row in topics.rows} == {"leave", "pay", "travel"}
+    assert sum(row.adds for row in topics.rows) == pytest.approx(topics.change) == pytest.approx(0.4)
+    assert topics.by_rate + topics.by_mix == pytest.approx(topics.change)
+    assert not topics.mix.is_change
+
+
+def test_users_make_the_interval_wider(tmp_path: Path) -> None:
+    alone, known = shown(tmp_path / "a", refused=(10, 3)), shown(tmp_path / "b", refused=(10, 3), users=6)
+    assert (alone.users, known.users) == (0, 6)
+    sizes = []
+    for facts in (alone, known):
+        refusals = facts.measure("refused")
+        assert refusals is not None
+        sizes.append((refusals.since.n_clusters, refusals.since.high - refusals.since.low))
+    assert (sizes[0][0], sizes[1][0]) == (180, 6)
+    assert sizes[1][1] > sizes[0][1]
+
+
+def test_the_span_before_is_as_long(tmp_path: Path) -> None:
+    store = traffic(tmp_path)
+    calls = Calls.of(store.workspace, PROJECT)
+    times = times_of(calls, HALF, START + 3_600, 300)
+    assert (times.begin, times.later, times.release) == (START, HALF, "")
+    facts = production(store, PROJECT, HALF, START + 3_600, 300)
+    assert (facts.calls_before, facts.calls_since) == (180, 180)
+    with pytest.raises(DataError, match="no new release; accepted: before"):
+        times_of(calls, HALF, START + 3_600, 300, "release")
+
+
+def test_calls_of_the_old_release_after_the_new_one_are_said(tmp_path: Path) -> None:
+    store = traffic(tmp_path)
+    calls = Calls.of(store.workspace, PROJECT)
+    with calls.changing() as connection:
+        connection.execute("UPDATE calls SET release = 'one' WHERE time > ?", (START + 3_500,))
+    facts = facts_of(store)
+    assert facts.others_since == 9
+    assert production_headline(facts).doubt == "9 calls since 12:30 are still of another release"
+
+
+def test_what_to_label_is_refused_and_asked_most(tmp_path: Path) -> None:
+    rows = shown(tmp_path, refused=(10, 2)).to_label
+    assert all(row.calls == row.refused for row in rows)
+    assert [row.calls for row in rows] == sorted((row.calls for row in rows), reverse=True)
+    assert sum(row.calls for row in rows) == 90
+    assert all(row.trace_id for row in rows)
+
+
+def test_calls_of_no_run_are_counted(tmp_path: Path) -> None:
+    facts = shown(tmp_path, published=False)
+    assert (facts.kept, facts.judged, facts.unpublished) == (360, 0, 360)
+
+
+def test_moments_and_steps_of_a_chosen_time(tmp_path: Path) -> None:
+    calls = Calls.of(traffic(tmp_path, published=False).workspace, PROJECT)
+    assert chosen_span(calls, None, "2026-03-01T12:02", "2026-03-01T12:20") == (
+        START + 120,
+        START + 1_200,
+        60,
+    )
+    assert moment_of("2026-03-01T13:00+01:00") == START
+    assert (step_for(3_600), step_for(86_400)) == (300, 3_600)
+    with pytest.raises(DataError, match="is no moment; accepted: as in"):
+        moment_of("noon")
+    with pytest.raises(DataError, match="accepted: a begin before the end"):
+        times_of(calls, START, START, 60)
+
+
+def test_the_difference_of_two_rates_is_newcombes() -> None:
+    import numpy as np
+
+    first = mean_over_questions(np.array([1.0] * 56 + [0.0] * 14))
+    other = mean_over_questions(np.array([1.0] * 48 + [0.0] * 32))
+    change = difference_between(other, first)
+    assert change is not None
+    assert [round(change.value, 4), round(change.low, 4), round(change.high, 4)] == [0.2, 0.0524, 0.3339]
+    assert difference_between(None, first) is None
+
+
+def test_the_command_says_what_the_page_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = facts_of(traffic(tmp_path, refused=(10, 2), policy=ALERTS))
+    answer = run(capsys, tmp_path, "production", "--json")
+    assert answer.code == 0
+    assert answer.json["sentence"] == production_headline(facts).text
+    assert answer.json["alerts"][0]["state"] == "firing"
+    assert [row["topic"] for row in answer.json["topics"]["rows"]] == [row.name for row in facts.topics.rows]  # type: ignore[union-attr]
+    text = run(capsys, tmp_path, "production", "--last", "1h").out
+    assert "Refused ≤ 30 %" in text
+    assert run(capsys, tmp_path, "production", "--last", "1h", "--from", "2026-03-01").code == 2
+    assert run(capsys, tmp_path, "production", "--project", "nobody").code == 2
+
+
+def test_nothing_is_nan_in_json(tmp_path: Path) -> None:
+    from ragtriage.data.live.production.as_json import production_dict
+
+    def numbers(value: Any) -> list[float]:
+        if isinstance(value, dict):
+            return [each for item in value.values() for each in numbers(item)]
+        if isinstance(value, list):
+            return [each for item in value for each in numbers(item)]
+        return [value] if isinstance(value, float) else []
+
+    found = numbers(production_dict(shown(tmp_path, scores=(None, None))))
+    assert found
+    assert all(map(math.isfinite, found))
