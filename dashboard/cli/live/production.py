@@ -16,7 +16,7 @@ from ragtriage.dashboard.tables.live_traffic import (
 )
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.calls import Calls
-from ragtriage.data.live.feedback_sending import live_project
+from ragtriage.data.live.feedback.sending import live_project
 from ragtriage.data.live.production.as_json import production_dict
 from ragtriage.data.live.production.facts import production as production_facts
 from ragtriage.data.live.production.times import (
