@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ragtriage.data.live.assembly import TraceFacts, call_of
-from ragtriage.data.live.calls import Call, Calls, live_folder, put_calls
+from ragtriage.data.live.calls import Call, Calls, TraceFacts, call_of, live_folder, put_calls
 from ragtriage.data.live.policy import FILE_NAME, read_policy
 from ragtriage.data.live.windows import publish
 from ragtriage.data.scoring.run_store import RunStore
