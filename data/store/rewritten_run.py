@@ -69,7 +69,8 @@ def rewrite_run(
         connection.execute("BEGIN IMMEDIATE")
         _move_rows(connection, run.run_id, None if new is None else new.run_id, cases)
         connection.execute("COMMIT")
-    workspace.discard(workspace.root / "judgements" / run.run_id)
+    for derived in (workspace.scores_folder, workspace.root / "judgements"):
+        workspace.discard(derived / run.run_id)  # before the run: nobody would look for them after it
     workspace.delete_run(run.run_id)
     return new
 

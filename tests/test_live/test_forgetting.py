@@ -27,7 +27,8 @@ from ragtriage.data.live.journal import Journal, Kind, read_journal, rewrite
 from ragtriage.data.live.policy import FILE_NAME
 from ragtriage.data.live.worker import JOURNAL, Worker
 from ragtriage.data.scoring.run_store import RunStore, open_store
-from ragtriage.data.store.workspace import Run
+from ragtriage.data.store import rewritten_run
+from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.schema.scores import Source
 
 PROJECT, USER = "shop", "wilhelmina-4711"
@@ -228,25 +229,30 @@ def test_what_names_the_user_elsewhere_is_said_to_be_left(
     assert answer.json["remains"] == [{"place": "gates.toml.old", "what": "mentions", "n": 1}]
 
 
-@pytest.mark.parametrize("ended_at", ["journal", "run", "move_windows", "forget_calls", "overwrite"])
+@pytest.mark.parametrize(
+    "ended_at",
+    [
+        (deletion, "forget_in_journal"),
+        (deletion, "rewrite_run"),
+        (rewritten_run, "_move_judge_results"),
+        (rewritten_run, "_move_rows"),
+        (Workspace, "delete_run"),
+        (deletion, "move_windows"),
+        (deletion, "forget_calls"),
+        (deletion, "overwrite_deleted"),
+    ],
+)
 def test_who_was_ended_half_way_is_called_again(
-    live: Live, server: JudgeServer, ended_at: str, monkeypatch: pytest.MonkeyPatch
+    live: Live, server: JudgeServer, ended_at: tuple[object, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     label_all(live)
     judged(live.store, live.run(), server)
-    names = {
-        "journal": "forget_in_journal",
-        "run": "rewrite_run",
-        "move_windows": "move_windows",
-        "forget_calls": "forget_calls",
-        "overwrite": "overwrite_deleted",
-    }
 
     def ended(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(deletion, names[ended_at], ended)
+        patched.setattr(*ended_at, ended)
         with pytest.raises(KeyboardInterrupt):
             forget(live.store, USER, dry=False)
     result = forget(RunStore(live.store.workspace), USER, dry=False)

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from ragtriage.data.errors import DataError
+from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.live.calls import FILE, Calls, live_folder, live_projects
 from ragtriage.data.live.forgetting.personal_data import (
     JOURNAL,
@@ -28,7 +28,7 @@ from ragtriage.data.live.forgetting.personal_data import (
 )
 from ragtriage.data.live.forgetting.remains import remains_of
 from ragtriage.data.scoring.run_store import RunStore
-from ragtriage.data.store.access import must_write
+from ragtriage.data.store.access import BUSY_SECONDS, must_write
 from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results
 from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.rewritten_run import rewrite_run
@@ -120,7 +120,7 @@ def _overwrite(store: RunStore, calls: Sequence[Calls]) -> None:
     with writing(workspace.name):
         for path in (workspace.ledger_path, workspace.index_path, *(each.path for each in calls)):
             overwrite_deleted(path)
-        for folder in (workspace.runs_folder, workspace.scores_folder):
+        for folder in (workspace.runs_folder, workspace.scores_folder, workspace.root / "judgements"):
             if folder.is_dir():
                 clear_abandoned(folder)
 
@@ -129,12 +129,21 @@ _NOUNS = {"calls": "calls", "feedback": "values of feedback", "spans": "spans", 
 
 
 def overwrite_deleted(path: Path) -> None:
-    """Write a database anew: nothing of what was deleted is left in free pages or in its log."""
+    """Write a database anew: nothing of what was deleted is left in free pages or in its log.
+
+    Raises:
+        WorkspaceError: another process uses it, so that its log stays.
+    """
     if not path.exists():
         return
-    with closing(sqlite3.connect(path, timeout=30.0, isolation_level=None)) as connection:
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+            connection.execute("VACUUM")
+            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError as error:
+        raise WorkspaceError(f"{path}: {error}; accepted: the same once no other process uses it") from error
+    if busy:
+        raise WorkspaceError(f"{path}: is being read; accepted: the same once no other process uses it")
 
 
 def _forget_in_run(
