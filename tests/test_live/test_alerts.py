@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from live_calls import BEGIN, PROJECT, call, made, put, refusing
+from places import REPOSITORY
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.alerts.states import (
@@ -23,12 +25,13 @@ from ragtriage.data.live.alerts.states import (
     changes,
     note_baselines,
     note_changes,
+    rule_title,
     window_means,
 )
 from ragtriage.data.live.alerts.telling import channels, checked_address, tell_pending, tell_webhook, to_tell
 from ragtriage.data.live.alerts.watch import Watch
 from ragtriage.data.live.calls import Calls
-from ragtriage.data.live.policy import Policy
+from ragtriage.data.live.policy import Policy, read_policy
 
 RULE = {"metric": "refused", "at_most": 0.15, "window": "1m", "cooldown": "1h"}
 
@@ -284,3 +287,19 @@ def test_a_watch_says_and_tells_each_change_once(tmp_path: Path) -> None:
         watch.stop()
         assert [each["state"] for each in Hook.got] == ["firing"]
     assert said == [Hook.got[0]["text"]]
+
+
+def test_the_policy_of_the_docs_is_one(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "alerts.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", page, re.S)
+    (tmp_path / "policy.toml").write_text(block, encoding="utf-8")
+    policy = read_policy(tmp_path / "policy.toml").policy
+    assert [rule_title(rule) for rule in policy.alerts] == [
+        "wrongly refused at most 15 %",
+        "correctness at least 0.7",
+        "drift of context tokens",
+        "drift of topics",
+        "silence of the traffic",
+        "silence of the judge",
+    ]
+    assert sorted(channels(policy, {})) == ["command", "webhook"]
