@@ -44,6 +44,7 @@ from ragtriage.data.importers.registry import tool_rows
 from ragtriage.data.scoring.batch_scores import ScoreOptions
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.run_store import open_store as open_store
+from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.stages import STAGES
 from ragtriage.metrics.gates.wording import GOOD_SHARE
@@ -239,6 +240,7 @@ def metrics_answer(
         "n": run.n,
         "n_questions": run.n_questions,
         "convention": options.convention,
+        **_sampling(store.scored(run, options)),
         "metrics": metrics,
     }
     if per_sample:
@@ -282,6 +284,16 @@ def diagnosis_of(store: RunStore, run: Run, settings: DiagnosisSettings) -> Diag
     return diagnose(scored, settings, store.ledger.labels(run.run_id))
 
 
+def _sampling(scored: ScoredRun) -> dict[str, Any]:
+    """Return how the samples of a run were drawn from more calls; nothing where they are all there is."""
+    sampling = scored.sampling
+    if sampling is None:
+        return {}
+    facts = {"kept": sampling.kept, "calls": sampling.calls, "counted": sampling.counted}
+    rates = {"least_rate": sampling.least, "most_rate": sampling.most, "effective_n": sampling.n_effective}
+    return {"sampling": {**facts, **rates}}
+
+
 def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[str, Any]:
     """Return where the cases of a run fail and what to fix first, with what the sanity checks doubt."""
     findings = check_run(diagnosis.scored)
@@ -289,6 +301,7 @@ def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[
     return {
         "run": diagnosis.scored.run.run_id,
         "n": diagnosis.scored.n,
+        **_sampling(diagnosis.scored),
         "signal": diagnosis.context_metric,
         "context_metrics": diagnosis.context.counts,
         "context_by_question": _context_by_question(diagnosis),

@@ -14,6 +14,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     rate_clause,
 )
 from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.dashboard.wording.formatting import case_noun
 from ragtriage.dashboard.wording.leaks import critical_text, text_faults
 from ragtriage.dashboard.wording.main_loss import (
     against_reference,
@@ -111,7 +112,7 @@ def _common(diagnosis: Diagnosis, top: str, n_top: int, n_bad: int) -> str:
         n_top: bad cases that have it.
         n_bad: all bad cases.
     """
-    cases = count(diagnosis.scored.n, "case")
+    cases = count(diagnosis.scored.n, case_noun(diagnosis.scored))
     of, are = f"{n_bad:,} of {cases}", "is bad" if n_bad == 1 else "are bad"
     if top == "not_measured":  # some metric of the pattern table is missing, so that the stage says more
         stages = diagnosis.stage_counts()

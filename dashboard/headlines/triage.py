@@ -14,7 +14,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     rate_labels,
 )
 from ragtriage.dashboard.wording.escaping import capital, in_sentence, shorten
-from ragtriage.dashboard.wording.formatting import span
+from ragtriage.dashboard.wording.formatting import calls_share, case_noun, span
 from ragtriage.dashboard.wording.leaks import critical_text, text_faults
 from ragtriage.dashboard.wording.main_loss import (
     fault_statement,
@@ -247,9 +247,12 @@ def river_statement(diagnosis: Diagnosis) -> str:
             unclear = "not fully measured"
             return f"{cases} is {unclear}" if n == 1 else f"{cases} fails so far, {n - fully:,} {unclear}"
         return f"{cases} does not fail" if n == 1 else f"{cases} fails"
-    of = count(measured, "case" if measured == n else "measured case")
-    lost_text = "The only case fails" if n == 1 else f"{lost:,} of {of} {'fails' if lost == 1 else 'fail'}"
-    ranked = sorted(diagnosis.fix_first, key=lambda entry: (entry.key == UNEXPLAINED, -entry.n_bad))
+    noun = case_noun(diagnosis.scored)
+    of = count(measured, noun if measured == n else f"measured {noun}")
+    share = calls_share(diagnosis.share_of_calls(diagnosis.bad.bad))
+    fail = "fails" if lost == 1 else "fail"
+    lost_text = "The only case fails" if n == 1 else f"{lost:,} of {of} {fail}{share}"
+    ranked = sorted(diagnosis.fix_first, key=lambda entry: (entry.key == UNEXPLAINED, -entry.share))
     top, *others = ranked
     if others and others[0].n_bad == top.n_bad:
         return f"{lost_text}, at {count(len(others) + 1, 'step')}"

@@ -19,6 +19,7 @@ from ragtriage.dashboard.shell.session import View, keep, open_store
 from ragtriage.dashboard.tables.project import config_table
 from ragtriage.dashboard.tables.run import reported_means_table
 from ragtriage.dashboard.wording.escaping import capital, markdown_text
+from ragtriage.dashboard.wording.formatting import sampling_text
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
 from ragtriage.data.errors import DataError, InputError
 from ragtriage.data.exports.tools import TOOLS, ToolFile, tools_of
@@ -86,7 +87,8 @@ def run_facts(view: View) -> list[str]:
     repeats = f" × {run.n / run.n_questions:.0f}" if run.n_questions and run.n > run.n_questions else ""
     cases = questions if run.n == run.n_questions else f"{count(run.n, 'case')} = {questions}{repeats}"
     dataset = f"{run.dataset} {run.dataset_version}".strip()
-    return [cases, f"{run.created_at:%Y-%m-%d}{f' · {dataset}' if dataset else ''}"]
+    sampled = sampling_text(view.scored(run)) if "sampling_rate" in run.fields else ""
+    return [cases, f"{run.created_at:%Y-%m-%d}{f' · {dataset}' if dataset else ''}", *filter(None, [sampled])]
 
 
 def draw_tiles(tiles: Sequence[Tile]) -> None:

@@ -57,6 +57,7 @@ def metric_table(
         compared: returns the cells that compare a metric with a baseline.
     """
     rows: list[Row] = []
+    weighted = any(summary.effective_n is not None for summary in summaries.values())
     for name, summary in summaries.items():
         metric, reading, doubt = declared(name), readings[name], doubts[name]
         is_imported = metric is None or name in imported_declarations()
@@ -69,12 +70,19 @@ def metric_table(
                 "Band": reading.standing,
                 "95 % interval": f"{interval_text(summary.low, summary.high)}{few}",
                 "n": Of(summary.n_scored, summary.n_applicable),
+                **effective_cell(summary, weighted),
                 "Obtained": source_text(summary),
                 **compared(summary),
                 "In words": f"{capital(f'{doubt}. ') if doubt else ''}{reading.sentence} {reading.meaning}",
             }
         )
     return ResultTable("Every metric with mean, interval, number of questions and source", tuple(rows))
+
+
+def effective_cell(summary: MetricSummary, weighted: bool) -> Row:
+    """Return the cell of the effective n of a mean; none where the samples are not weighted."""
+    n = summary.effective_n
+    return {"Effective n": None if n is None else Count(round(n))} if weighted else {}
 
 
 def compared_cells(base_title: str, change: MetricDifference | None, over: str) -> Row:
@@ -209,10 +217,12 @@ def pattern_table(diagnosis: Diagnosis) -> ResultTable:
 
 def stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> ResultTable:
     """Return the failure stages, most bad cases first, with what fixing each could bring."""
+    weighted = diagnosis.scored.question_weights is not None
     rows: list[Row] = [
         {
             "Failure stage": stage_title(diagnosis, entry.key, findings),
             "Bad cases": entry.n_bad,
+            **({"Share by weight": Share(entry.share)} if weighted else {}),
             "Owner": entry.owner,
             "Pass rate if fixed": f"{entry.bound} {percent(entry.pass_rate_if_perfect)}",
             "What to try": stage_advice(diagnosis, entry.key, findings),

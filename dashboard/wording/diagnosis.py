@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ragtriage.dashboard.wording.escaping import capital, in_sentence
+from ragtriage.dashboard.wording.formatting import calls_share, case_noun
 from ragtriage.dashboard.wording.leaks import texts_at_fault
 from ragtriage.dashboard.wording.right import named_score
 from ragtriage.data.cases.checks import failed_checks_text
@@ -132,9 +133,10 @@ def bad_cases_text(diagnosis: Diagnosis) -> str:
     n, measured = diagnosis.scored.n, int(diagnosis.measured.sum())
     if not measured:
         return f"none of {count(n, 'case')} is measured"
-    of = count(n, "case") if measured == n else f"{measured:,} measured cases (of {n:,})"
-    bad = int(diagnosis.bad.bad.sum())
-    return f"{bad:,} of {of} {'is' if 1 in (bad, n) else 'are'} bad"
+    noun = case_noun(diagnosis.scored)
+    of = count(n, noun) if measured == n else f"{measured:,} measured {noun}s (of {n:,})"
+    bad, share = int(diagnosis.bad.bad.sum()), calls_share(diagnosis.share_of_calls(diagnosis.bad.bad))
+    return f"{bad:,} of {of} {'is' if 1 in (bad, n) else 'are'} bad{share}"
 
 
 def no_bad_case(diagnosis: Diagnosis, findings: Sequence[Finding] = ()) -> str:
@@ -148,11 +150,12 @@ def no_bad_case(diagnosis: Diagnosis, findings: Sequence[Finding] = ()) -> str:
     return f"{none}{among}{f' ({clause})' if clause else ''}."
 
 
-def ownership(entry: FixFirst, bad: int) -> str:
+def ownership(entry: FixFirst, bad: int, weighted: bool = False) -> str:
     """Return how many bad cases are attributed to a stage; the stage's title precedes the text."""
     if entry.key == UNEXPLAINED:
         return f"{entry.n_bad:,} of {bad:,} bad cases cannot be explained by what is recorded"
-    return f"accounts for {entry.n_bad:,} of {bad:,} bad cases"
+    by_weight = f", {percent(entry.share)} by weight" if weighted else ""
+    return f"accounts for {entry.n_bad:,} of {bad:,} bad cases{by_weight}"
 
 
 def stage_title(diagnosis: Diagnosis, key: str, findings: Sequence[Finding]) -> str:
@@ -320,7 +323,8 @@ def fix_first_sentence(diagnosis: Diagnosis, findings: Sequence[Finding], bound:
         bound: what fixing the stage could bring, a sentence; left out where the stage is doubted.
     """
     top = diagnosis.fix_first[0]
-    owned = ownership(top, int(diagnosis.bad.bad.sum()))
+    weighted = diagnosis.scored.question_weights is not None
+    owned = ownership(top, int(diagnosis.bad.bad.sum()), weighted)
     doubt = stage_doubt(diagnosis, findings, top.key)
     if doubt is not None:
         subject = "its cases rest" if doubt.whole else f"{doubt.n:,} of its cases rest"

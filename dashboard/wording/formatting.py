@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.metric_registry import declared, title_of
 from ragtriage.metrics.number_text import NOT_MEASURED, count, interval_text, number, percent
@@ -51,6 +52,26 @@ def mean_text(summary: MetricSummary | None) -> str:
         return NOT_MEASURED
     interval = interval_text(summary.low, summary.high, 3)
     return f"{number(summary.mean, 3)} {interval}, n = {summary.n_scored:,}"
+
+
+def sampling_text(scored: ScoredRun) -> str:
+    """Return of how many calls a run is a sample, and whether they weigh; "" where it is all there is."""
+    sampling = scored.sampling
+    if sampling is None:
+        return ""
+    if scored.question_weights is None:
+        return f"Sampled: {sampling.share_text}, kept at {percent(sampling.least)}"
+    return f"Sampled: {sampling.share_text}, weighted by 1 / rate"
+
+
+def case_noun(scored: ScoredRun) -> str:
+    """Return what a case is called where cases are counted: of a weighted sample one that was kept."""
+    return "case" if scored.question_weights is None else "kept call"
+
+
+def calls_share(share: float | None) -> str:
+    """Return the share of all calls that counted cases stand for, in brackets; "" where cases weigh alike."""
+    return "" if share is None else f" ({percent(share)} of all calls)"
 
 
 def finding_counts(severities: Iterable[str]) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from ragtriage.dashboard.wording.escaping import in_sentence
+from ragtriage.dashboard.wording.formatting import sampling_text
 from ragtriage.data.gates.report import GateReport
 from ragtriage.metrics.gates.gates import GateResult, GateVerdict
 from ragtriage.metrics.gates.wording import judged_title
@@ -43,7 +45,9 @@ def rule_texts(report: GateReport) -> list[str]:
         "a gate on one metric is tested alone; the metrics of a gate on a family together (step-down max-T), "
         "the primary one alone": any("max-T" in result.obtained for result in report.results),
     }
-    return [*(text for text, applies in texts.items() if applies), *filter(None, [not_compared(report)])]
+    sampled = "" if report.diagnosis is None else sampling_text(report.diagnosis.scored)
+    beside = filter(None, [in_sentence(sampled), not_compared(report)])
+    return [*(text for text, applies in texts.items() if applies), *beside]
 
 
 def not_compared(report: GateReport) -> str:

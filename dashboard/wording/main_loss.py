@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from ragtriage.dashboard.wording.citations import citations_sentence
 from ragtriage.dashboard.wording.escaping import in_sentence, shorten
+from ragtriage.dashboard.wording.formatting import calls_share, case_noun
 from ragtriage.data.analysis.citations import citations_of_run
 from ragtriage.data.diagnosis.context import part_title
 from ragtriage.data.diagnosis.diagnosis import Diagnosis
@@ -91,9 +92,11 @@ def _bad_statement(diagnosis: Diagnosis, bad: int, measured: int) -> str:
         n = count(diagnosis.scored.n, "question")
         return f"{refused:,} of {n} were refused although they have an answer"
     top = next((entry for entry in diagnosis.fix_first if entry.key != UNEXPLAINED), None)
-    cases = count(measured, "case" if measured == diagnosis.scored.n else "measured case")
+    noun = case_noun(diagnosis.scored)
+    cases = count(measured, noun if measured == diagnosis.scored.n else f"measured {noun}")
+    share = calls_share(diagnosis.share_of_calls(diagnosis.bad.bad))
     stage = "" if top is None else f", {STAGES[stage_code(top.key)].count(top.n_bad)}"
-    return f"{bad:,} of {cases} {'is' if bad == 1 else 'are'} bad{stage}"
+    return f"{bad:,} of {cases} {'is' if bad == 1 else 'are'} bad{share}{stage}"
 
 
 def against_reference(diagnosis: Diagnosis) -> str:
@@ -143,12 +146,13 @@ def scale_statement(findings: Sequence[Finding]) -> str:
 
 def loss_statement(loss: MainLoss) -> str:
     """Return where many cases are lost in the few words of a title; "" where no place stands out."""
-    cases = f"of {count(loss.of, 'case')}"
+    cases = f"of {count(loss.of, 'case' if loss.share_of_calls is None else 'kept call')}"
+    share = calls_share(loss.share_of_calls)
     if loss.lacking:
         lack = "lacks" if loss.lacking == 1 else "lack"
         what = "the answer, or part of it," if loss.partial else "the answer"
-        return f"{loss.lacking:,} {cases} {lack} {what} in the context"
-    return f"{loss.n:,} {cases} {STAGES[stage_code(loss.stage)].counted}" if loss.stage else ""
+        return f"{loss.lacking:,} {cases} {lack} {what} in the context{share}"
+    return f"{loss.n:,} {cases} {STAGES[stage_code(loss.stage)].counted}{share}" if loss.stage else ""
 
 
 def _place(loss: MainLoss) -> str:

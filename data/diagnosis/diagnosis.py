@@ -228,6 +228,17 @@ class Diagnosis:
         counts = np.bincount(chosen[chosen >= 0], minlength=len(STAGES))
         return {entry.key: int(count) for entry, count in zip(STAGES, counts, strict=True)}
 
+    def share_of_calls(self, chosen: BoolArray) -> float | None:
+        """Return the share of all calls that chosen cases stand for; None where cases weigh alike.
+
+        Of the cases of which it is known whether they are good or bad.
+        """
+        weights = self.scored.question_weights
+        if weights is None:
+            return None
+        of_case = weights[self.scored.question]
+        return float(of_case[chosen & self.measured].sum() / of_case[self.measured].sum())
+
     @cached_property
     def gold_parts(self) -> dict[str, int]:
         """The parts that contexts of the stage "partial_gold" lack, with their bad cases, most first."""

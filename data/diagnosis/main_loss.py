@@ -11,6 +11,7 @@ from ragtriage.data.diagnosis.good_case import right_by_context
 from ragtriage.data.scoring.sampling import mean_of_questions
 from ragtriage.metrics.diagnosis.fix_first import UNEXPLAINED, UPSTREAM
 from ragtriage.metrics.diagnosis.slices import Concentration
+from ragtriage.metrics.diagnosis.stages import stage_code
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 from ragtriage.metrics.statistics.intervals import question_means
@@ -18,6 +19,7 @@ from ragtriage.metrics.statistics.intervals import question_means
 FEWEST = 10  # measured cases from which on a share of them is a conclusion
 LARGE = 0.1  # share of the cases that must be bad beyond chance for the fault to lead
 WORDY = 0.25  # share of the answers from which on it is said that they say more than asked
+_ROUNDING = 1e-9
 CONCLUSIVE = 0.4  # share of the measured cases from which on their stage is the conclusion on the run
 
 
@@ -37,6 +39,8 @@ class MainLoss:
     say_more: int = 0  # right answers that say more than asked, where these are many
     answers: int = 0  # answers there are
     asked_for: float = 1.0  # mean share of the claims of those answers that was asked for
+    # of all calls, those that the cases of the place stand for; None where cases weigh alike
+    share_of_calls: float | None = None
 
     @property
     def mostly_from_memory(self) -> bool:
@@ -76,13 +80,25 @@ def main_loss(diagnosis: Diagnosis, findings: Sequence[Finding] = ()) -> MainLos
         for entry in diagnosis.fix_first
         if (doubt := stage_doubt(diagnosis, findings, entry.key)) is None or not doubt.whole
     ]
+    upstream = [entry.key for entry in sure if entry.owner in UPSTREAM]
     lacking = sum(entry.n_bad for entry in sure if entry.owner in UPSTREAM)
-    if sure and lacking >= CONCLUSIVE * of:
+    share, by_weight = _share(diagnosis, upstream, of)
+    loss = replace(loss, share_of_calls=share if by_weight else None)
+    if sure and share >= CONCLUSIVE - _ROUNDING:
         part = next(iter(diagnosis.gold_parts.items()), None)
         partial, counts = diagnosis.stage_counts()["partial_gold"], right_by_context(diagnosis)
         memory = counts.right_without - counts.supported_without
         lacks = replace(loss, lacking=lacking, partial=partial, part=part)
         return replace(lacks, from_memory=memory, supported=counts.supported_without)
-    if sure and sure[0].owner != UNEXPLAINED and sure[0].n_bad >= CONCLUSIVE * of:
+    share, by_weight = _share(diagnosis, [entry.key for entry in sure[:1]], of)
+    loss = replace(loss, share_of_calls=share if by_weight else None)
+    if sure and sure[0].owner != UNEXPLAINED and share >= CONCLUSIVE - _ROUNDING:
         return replace(loss, stage=sure[0].key, n=sure[0].n_bad)
     return loss if loss.where or loss.say_more else None
+
+
+def _share(diagnosis: Diagnosis, stages: Sequence[str], of: int) -> tuple[float, bool]:
+    """Return the share of the measured cases that are lost at some stages, and whether they were weighed."""
+    lost = np.isin(diagnosis.stages.stage, [stage_code(stage) for stage in stages])
+    share = diagnosis.share_of_calls(lost)
+    return (float(lost.sum() / of), False) if share is None else (share, True)

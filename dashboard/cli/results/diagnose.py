@@ -24,6 +24,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     unused_context_metrics,
 )
 from ragtriage.dashboard.wording.escaping import capital, in_sentence
+from ragtriage.dashboard.wording.formatting import sampling_text
 from ragtriage.dashboard.wording.leaks import critical_text, text_faults, texts_at_fault
 from ragtriage.dashboard.wording.main_loss import known_statement, loss_sentence, scale_statement
 from ragtriage.dashboard.wording.right import right_sentences
@@ -39,7 +40,7 @@ from ragtriage.metrics.result_table import Row
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-STAGE_COLUMNS = ("Failure stage", "Bad cases", "Pass rate if fixed", "What to try")
+STAGE_COLUMNS = ("Failure stage", "Bad cases", "Share by weight", "Pass rate if fixed", "What to try")
 EDGES = [field.name for field in fields(SymptomEdges)]
 
 
@@ -91,10 +92,12 @@ def diagnose(
 def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     n, bad = diagnosis.scored.n, int(diagnosis.bad.bad.sum())
     first = filter(None, [critical_text(diagnosis.scored, findings), *text_faults(findings)])
+    sampled = sampling_text(diagnosis.scored)
     doubted = (f"Read first: {finding.title}. {finding.message}" for finding in read_first(findings))
     sections = [
         *(wrapped(f"{sentence}.") for sentence in first),
         wrapped(_headline(diagnosis, findings)),
+        *([wrapped(f"{sampled}.")] if sampled else []),
         *map(wrapped, [*right_sentences(diagnosis), *map(plain, doubted)]),
         f"{row_table(pattern_table(diagnosis).rows)}\nEvery case is in one row; they sum to {n:,}.",
         *map(wrapped, doubted_metrics(diagnosis, findings)),

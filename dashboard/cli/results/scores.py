@@ -8,7 +8,7 @@ from ragtriage.dashboard.cli.options import JSON, RUN, WholeNumbers, bands_optio
 from ragtriage.dashboard.cli.terminal import mean_cells, plain, print_json, row_table, wrapped
 from ragtriage.dashboard.headlines.compare import pair_headline
 from ragtriage.dashboard.tables.comparison import difference_table, slice_table
-from ragtriage.dashboard.tables.run import expected_table, f1_table
+from ragtriage.dashboard.tables.run import effective_cell, expected_table, f1_table
 from ragtriage.dashboard.wording.comparisons import (
     not_compared_text,
     slices_text,
@@ -23,6 +23,7 @@ from ragtriage.dashboard.wording.diagnosis import (
     left_out_text,
 )
 from ragtriage.dashboard.wording.escaping import capital
+from ragtriage.dashboard.wording.formatting import sampling_text
 from ragtriage.data.api import comparison_answer, comparisons_with, metrics_answer, open_store, sides_of
 from ragtriage.data.comparison.compared_metrics import DEFAULT_FAMILY
 from ragtriage.data.comparison.published_results import band_scale, interpretations
@@ -80,16 +81,20 @@ def metrics(
     summaries = store.summary(run, options)
     scale = band_scale(store.workspace, bands)
     interpreted = interpretations(store.scored(run, options), summaries, scale)
+    weighted = store.scored(run, options).question_weights is not None
     rows = [
         {
             "metric": name,
             **mean_cells(summary),
+            **{name.lower(): cell for name, cell in effective_cell(summary, weighted).items()},
             "source": summary.source,
             "band": interpreted[name].standing,
             "caution": "too few" if summary.too_few and summary.n_scored else "",
         }
         for name, summary in summaries.items()
     ]
+    if sampled := sampling_text(store.scored(run, options)):
+        click.echo(f"{sampled}.")
     click.echo(row_table(rows))
     if any(row["caution"] for row in rows):
         click.echo(wrapped(TOO_FEW))

@@ -268,7 +268,9 @@ def _foot(value: Interval | MetricSummary, text: object, need: str) -> str:
     low, high = value.low, value.high
     known = low is not None and high is not None and isfinite(low) and isfinite(high)
     interval = f"95 % CI {written(low).removesuffix(' %')} to {written(high)}" if known else "no interval"
-    return " · ".join(filter(None, [interval, f"n = {value.n_scored:,}", need]))
+    effective = value.n_effective if isinstance(value, Interval) else value.effective_n
+    weighted = "" if effective is None else f" (effective {effective:,.0f})"
+    return " · ".join(filter(None, [interval, f"n = {value.n_scored:,}{weighted}", need]))
 
 
 def pipeline_section(view: View, diagnosis: Diagnosis, base_name: str) -> None:

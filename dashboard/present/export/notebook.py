@@ -39,7 +39,7 @@ from ragtriage.metrics.result_table import ResultTable, text_rows
 
 MOST_ROWS = 20
 GATE_COLUMNS = ("Verdict", "Gate", "Measured", "95 % interval", "n", "If it fails")
-STAGE_COLUMNS = ("Failure stage", "Bad cases", "Pass rate if fixed", "What to try")
+STAGE_COLUMNS = ("Failure stage", "Bad cases", "Share by weight", "Pass rate if fixed", "What to try")
 DIFFERENCE_COLUMNS = ("Metric", "Baseline", "Version", "Difference", "Interval", "Pairs", "Verdict")
 
 
