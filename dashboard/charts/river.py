@@ -104,7 +104,7 @@ def river_alt(pipeline: Pipeline) -> str:
     """Return the picture in words, for people who cannot see it."""
     steps = ", ".join(f"{step.title.lower()} {_left(step)}" for step in pipeline.steps[1:])
     lost = "; ".join(f"{loss.n:,} {_name(loss).lower()}" for loss in pipeline.losses())
-    return f"{count(pipeline.n, 'case')} through the pipeline: {steps}. Failed: {lost or 'none'}."
+    return f"{count(pipeline.n, pipeline.noun)} through the pipeline: {steps}. Failed: {lost or 'none'}."
 
 
 def _left(step: PipelineStep) -> str:
@@ -158,12 +158,12 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
                 "solidity": 0.4,
             },
         },
-        hovertext=[_hover(step) for step in steps],
+        hovertext=[_hover(step, pipeline.noun) for step in steps],
         hovertemplate=HOVER,
         unselected={"marker": {"opacity": 1}},
     )
     for at, step in enumerate(steps):
-        number = f"{step.survivors:,} cases" if at == 0 else _left(step)
+        number = f"{step.survivors:,} {pipeline.noun}s" if at == 0 else _left(step)
         is_good = at == last and step.survivors and not unknown[at]
         colour = tokens.good.text if is_good else tokens.text
         figure.add_annotation(
@@ -179,7 +179,7 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
             )  # fmt: skip
 
 
-def _hover(step: PipelineStep) -> str:
+def _hover(step: PipelineStep, noun: str) -> str:
     """Return what a step rests on, for the pointer."""
     if step.basis == "not recorded":
         return f"{step.title}: not recorded, so no case can fail here"
@@ -188,7 +188,7 @@ def _hover(step: PipelineStep) -> str:
         "inferred": "<br>inferred: no gold is recorded, decided by the context metric",
         "not checked": "<br>not checked: too few answers were checked against a reference, a label or a rule",
     }[step.basis]
-    return f"{step.title}: {count(step.survivors, 'case')} left{basis}"
+    return f"{step.title}: {count(step.survivors, noun)} left{basis}"
 
 
 def _add_losses(figure: go.Figure, pipeline: Pipeline, tokens: Tokens) -> None:
@@ -209,7 +209,9 @@ def _add_losses(figure: go.Figure, pipeline: Pipeline, tokens: Tokens) -> None:
                 colours.append(_colour(loss, tokens))
                 patterns.append("/" if loss.n_inferred else "")
                 keys.append([loss.key])
-                hover.append(f"{count(loss.n, 'case')}: {STAGES[stage_code(loss.key)].title}<br>click: open")
+                hover.append(
+                    f"{count(loss.n, pipeline.noun)}: {STAGES[stage_code(loss.key)].title}<br>click: open"
+                )
             top += loss.n
     figure.add_bar(
         x=x,

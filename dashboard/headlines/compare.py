@@ -240,8 +240,7 @@ def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:
     text = largest + "; ".join(parts)
     shared = count(len(comparison.matched.base), "shared question")
     if rows[0].difference.unpaired is not None:
-        n_before, n_now = rows[0].difference.unpaired
-        shared = f"Unpaired, {n_before:,} and {n_now:,} sampled calls"
+        shared = comparison.warnings[0].rstrip(".")
     together = f", corrected over {count(comparison.n_family, 'metric')} besides the primary one"
     corrected = together if comparison.n_family > 1 else ""
     return f"{text[:1].upper()}{text[1:]}. {shared}{corrected}."
@@ -330,7 +329,8 @@ def pair_doubts(named: Sequence[MetricDifference], comparison: Comparison) -> li
             title = capital(title_of(pairs.metric))
             refused = count(pairs.n_one_side, "question")
             clauses.append(f"{title} excludes {refused} that only one run refuses")
-    unequal = comparison.warnings[: len(comparison.warnings) - len(comparison.refusals)]
+    said = int(comparison.matched.sampled)  # that they are not paired stands beside the numbers
+    unequal = comparison.warnings[said : len(comparison.warnings) - len(comparison.refusals)]
     readings = {comparison.labels, *(f"{asked.both}." for asked in comparison.asked or ())}
     others = [each.rstrip(".") for each in unequal if not each.endswith(tuple(filter(None, readings)))]
     return [*clauses, *others]

@@ -216,8 +216,13 @@ def slice_title(change: SliceChange) -> str:
     return f"{change.name}: {change.value}"
 
 
-def for_whom_text(changes: Sequence[SliceChange]) -> str:
-    """Return the slices whose pass rate moved beyond chance, with their pass rates; else that none did."""
+def for_whom_text(changes: Sequence[SliceChange], sampled: bool = False) -> str:
+    """Return the slices whose pass rate moved beyond chance, with their pass rates; else that none did.
+
+    Slices of samples of calls are not compared, as nothing pairs them.
+    """
+    if sampled:
+        return "not compared, as samples of calls are not paired"
     moved = [change for change in changes if change.verdict in ("better", "worse")]
     if not moved:
         return slices_text(changes) if changes else "no slice has enough questions"

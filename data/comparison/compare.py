@@ -319,7 +319,7 @@ def sampled_sentence(base: ScoredRun, other: ScoredRun, base_name: str = "the ba
     """Return that a pair is not paired, as one run or both are samples of calls."""
     parts = [
         f"{name} has {side.sampling.share_text}"
-        for name, side in ((base_name, base), ("the other run", other))
+        for name, side in ((base_name, base), ("the other", other))
         if side.sampling is not None
     ]
     weighted = any(side.question_weights is not None for side in (base, other))

@@ -228,6 +228,11 @@ class Diagnosis:
         counts = np.bincount(chosen[chosen >= 0], minlength=len(STAGES))
         return {entry.key: int(count) for entry, count in zip(STAGES, counts, strict=True)}
 
+    def stand_for(self, chosen: BoolArray) -> int:
+        """Return how many the chosen cases are; of weighted samples, how many calls they stand for."""
+        weights = self.scored.question_weights
+        return int(chosen.sum()) if weights is None else round(weights[self.scored.question[chosen]].sum())
+
     def share_of_calls(self, chosen: BoolArray) -> float | None:
         """Return the share of all calls that chosen cases stand for; None where cases weigh alike.
 

@@ -39,7 +39,7 @@ class Loss:
     """The bad cases of one failure stage."""
 
     key: str  # of the stage; NOT_JUDGED for cases that nothing measures
-    n: int  # number of these cases
+    n: int  # number of these cases, or of the calls that they stand for
     n_inferred: int = 0  # of them, those attributed by the context metric, since no gold is recorded
 
 
@@ -63,8 +63,9 @@ class PipelineStep:
 class Pipeline:
     """The steps of one run in order, from all its cases to the good ones."""
 
-    n: int  # cases of the run
+    n: int  # cases of the run, or the calls that it is a weighted sample of
     steps: tuple[PipelineStep, ...]  # in order; the survivors of one and the losses of the next add up
+    noun: str = "case"  # what is counted
 
     @property
     def good(self) -> int:
@@ -90,7 +91,8 @@ def pipeline_of(diagnosis: Diagnosis) -> Pipeline:
     good.
     """
     lost = _losses(diagnosis)
-    left, steps = diagnosis.scored.n, []
+    n = diagnosis.stand_for(np.ones(diagnosis.scored.n, dtype=np.bool_))
+    left, steps = n, []
     for key, title in STEPS.items():
         losses = tuple(sorted(lost.get(key, ()), key=lambda loss: (loss.key == NOT_JUDGED, -loss.n)))
         if key == "routed" and not losses:
@@ -99,7 +101,7 @@ def pipeline_of(diagnosis: Diagnosis) -> Pipeline:
         steps.append(PipelineStep(key, title, left, losses, _basis(diagnosis, key, losses)))
     if not diagnosis.answers.enough:
         steps[-1] = replace(steps[-1], title=UNCHECKED, basis="not checked")
-    return Pipeline(diagnosis.scored.n, tuple(steps))
+    return Pipeline(n, tuple(steps), "case" if diagnosis.scored.question_weights is None else "call")
 
 
 def _losses(diagnosis: Diagnosis) -> dict[str, list[Loss]]:
@@ -113,9 +115,9 @@ def _losses(diagnosis: Diagnosis) -> dict[str, list[Loss]]:
         cut_off = attributed & found if entry.key == "partial_gold" else attributed & False
         for at, cases in ((step, attributed & ~cut_off), ("ranked", cut_off)):
             if cases.any():
-                loss = Loss(entry.key, int(cases.sum()), int((cases & inferred).sum()))
+                loss = Loss(entry.key, diagnosis.stand_for(cases), diagnosis.stand_for(cases & inferred))
                 lost.setdefault(at, []).append(loss)
-    unknown = int((~diagnosis.measured & (stage < 0)).sum())
+    unknown = diagnosis.stand_for(~diagnosis.measured & (stage < 0))
     if unknown:
         lost.setdefault("good", []).append(Loss(NOT_JUDGED, unknown))
     return lost

@@ -167,7 +167,7 @@ def draw_answers(compared: Compared) -> None:
     comparison, run = compared.comparisons[compared.subject], compared.versions[compared.subject]
     cost = cost_text(compared.view.guardrails(compared.base, run))
     lines = {
-        "slices": ("For whom", markdown_text(for_whom_text(comparison.slices))),
+        "slices": ("For whom", markdown_text(for_whom_text(comparison.slices, comparison.matched.sampled))),
         "cost": ("Guardrails", cost),
     }
     for column, (word, (title, text)) in zip(st.columns(2, gap="medium"), lines.items(), strict=True):
@@ -366,6 +366,9 @@ def _question_bars(compared: Compared, height: int) -> None:
     higher = direction(metric)
     title = f"{metric_title(metric)} per question against {base}"
     st.subheader(markdown_text(title), anchor=False)
+    if all(comparison.matched.sampled for comparison in compared.comparisons.values()):
+        st.info("Samples of calls share no questions: the means are compared, unpaired and weighted.")
+        return
     counts = [_counts(compared, run_id, metric) for run_id in compared.versions]
     figure = question_bars(counts, THEMES[current_theme()], height, higher is not None)
     alt = f"{title}: " + "; ".join(f"{at.name} {at.worse} worse, {at.better} better" for at in counts)

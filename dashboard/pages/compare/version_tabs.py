@@ -197,7 +197,8 @@ def draw_leaderboard(compared: Compared) -> None:
     export_menu(text_rows(table), table.title)
     facts(
         "★ best, ● statistically tied with the best, ○ below the best, × shares no question",
-        f"{count(len(board.rows), 'version')} tested together by step-down max-T over shared questions",
+        f"{count(len(board.rows), 'version')} tested together by step-down max-T over shared questions"
+        f"{'; samples of calls unpaired, by Holm' if any(map(_is_unpaired, board.rows)) else ''}",
         "intervals: 95 %, of each version by itself; two that overlap can still differ",
         f"not measured in {count(len(board.unmeasured), 'version')}" if board.unmeasured else "",
         f"left out, as their pass rate rests on other metrics: {count(len(board.apart), 'version')}"
@@ -206,6 +207,10 @@ def draw_leaderboard(compared: Compared) -> None:
         "the best was chosen on these questions: its mean is slightly optimistic",
         "click a version to compare it",
     )
+
+
+def _is_unpaired(row: LeaderboardRow) -> bool:
+    return row.difference is not None and row.difference.unpaired is not None
 
 
 def _board(compared: Compared) -> Leaderboard:

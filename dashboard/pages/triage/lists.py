@@ -336,9 +336,12 @@ def _change_foot(comparison: Comparison, report: GateReport | None) -> str:
     moved = sum(change.verdict in ("better", "worse") for change in compared)
     n = {change.difference.n_pairs for change in compared}
     foot = [f"{moved:,} of {count(len(compared), 'metric')} changed beyond chance (corrected)"]
-    foot += [f"n = {count(next(iter(n)), 'question')}"] if len(n) == 1 else []
-    foot += ["means over the pairs that both runs scored"] if compared else []
-    if report is not None and report.baseline.run is not None:
+    same_n = len(n) == 1 and not comparison.matched.sampled
+    foot += [f"n = {count(next(iter(n)), 'question')}"] if same_n else []
+    how = "unpaired, weighted" if comparison.matched.sampled else "means over the pairs that both runs scored"
+    foot += [how] if compared else []
+    paired = report is not None and report.baseline.run is not None and not comparison.matched.sampled
+    if report is not None and paired:
         foot.append(
             f"{count(report.n_repaired, 'question')} newly {'passes' if report.n_repaired == 1 else 'pass'}"
         )

@@ -76,6 +76,9 @@ def compared_with_baseline(view: View) -> Comparison | None:
 def slice_section(diagnosis: Diagnosis) -> None:
     """List the slices with the highest share of bad cases, and link to their cases."""
     findings = diagnosis.worst_slices
+    if diagnosis.scored.question_weights is not None:
+        st.write("Slices are not tested: the test knows no weights, and these samples have them.")
+        return
     if not findings:
         st.write("No slice (tag, question type, length) with enough questions does worse than the rest.")
         return
@@ -136,6 +139,8 @@ def _compared_over(view: View, summary: MetricSummary, change: MetricDifference 
         pairs = change.difference.n_pairs
         if not pairs:
             return "no question has a value in both"
+        if change.difference.unpaired is not None:
+            return "unpaired: {:,} and {:,} sampled calls".format(*change.difference.unpaired)
         if pairs == summary.n_scored:
             return f"the same {count(pairs, 'question')}"
         return f"{pairs:,} of {count(summary.n_scored, 'question')}; mean here {number(change.other)}"

@@ -95,7 +95,7 @@ def _doubts(view: StoryView, entries: Sequence[FixFirst]) -> list[str]:
 def _losses(view: StoryView) -> list[Loss]:
     """Return the steps that lose cases, as Triage has them, from what is measured to what is good."""
     diagnosis, names = view.diagnosis, _PLAIN_STEPS if view.audience != "engineer" else {}
-    left = int(diagnosis.measured.sum())
+    left = diagnosis.stand_for(diagnosis.measured)
     steps = [Loss("Checked" if names else "Measured", left)]
     for step in pipeline_of(diagnosis).steps:
         lost = Counter[Owner]()
