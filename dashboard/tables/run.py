@@ -232,6 +232,12 @@ def stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> ResultTabl
     return ResultTable("Bad cases by failure stage", tuple(rows))
 
 
+def stages_in_brief(diagnosis: Diagnosis, findings: Sequence[Finding]) -> ResultTable:
+    """Return the failure stages without their owners."""
+    table = stage_table(diagnosis, findings)
+    return table.only(*(name for name in table.rows[0] if name != "Owner")) if table.rows else table
+
+
 def action_table(steps: Sequence[NextStep]) -> ResultTable:
     """Return the next steps in their order, each with its horizon, its reason and what it may bring."""
     rows = tuple(

@@ -153,20 +153,18 @@ def _measured(name: str, column: MetricColumn, scored: ScoredRun, means: FloatAr
     """
     question, weights = scored.question, scored.question_weights
     means[:] = question_means(column.values[:, None], question)[0][:, 0]
-    applicable = _with(question, column.status != Status.NOT_APPLICABLE, len(means))
-    failed, declaration = _with(question, column.status == Status.FAILED, len(means)), declared(name)
-    failed &= np.isnan(means)
-    missing, open_ = failed, applicable & np.isnan(means)
-    n, n_applicable = int(failed.sum()), int(applicable.sum())
-    if declaration and open_.sum() > (1 - declaration.least_scored) * n_applicable + 1e-9:
-        missing = open_
+    failed, declaration = _without_value(question, column.status == Status.FAILED, means), declared(name)
+    applicable = int(np.count_nonzero(np.bincount(question[(column.status != Status.NOT_APPLICABLE)])))
+    missing, n_open = failed, applicable - int(np.isfinite(means).sum())
+    if declaration and n_open > (1 - declaration.least_scored) * applicable + 1e-9:
+        missing = _without_value(question, column.status != Status.NOT_APPLICABLE, means)
     bounds = _missing(means, missing, bounds_of(name), weights)
-    if missing.sum() > n:
+    if len(missing) > len(failed):
         means[:] = np.nan
     return _Measured(
         metric=name,
-        n_applicable=n_applicable,
-        n_failed=n,
+        n_applicable=applicable,
+        n_failed=len(failed),
         binary=bool(np.isin(means[np.isfinite(means)], (0.0, 1.0)).all()),
         sources=column.sources,
         **bounds,
@@ -205,17 +203,18 @@ def _filtered(column: MetricColumn, keep: BoolArray | None) -> MetricColumn:
     )
 
 
-def _with(question: IntArray, chosen: BoolArray, size: int) -> BoolArray:
-    """(size,) True for the questions that have a chosen sample."""
-    return np.bincount(question[chosen], minlength=size) > 0
+def _without_value(question: IntArray, chosen: BoolArray, means: FloatArray) -> IntArray:
+    """Return the questions that have a chosen sample and no value."""
+    questions = np.unique(question[chosen])
+    return questions[np.isnan(means[questions])]
 
 
 def _missing(
-    means: FloatArray, missing: BoolArray, bounds: tuple[float, float], weights: FloatArray | None
+    means: FloatArray, missing: IntArray, bounds: tuple[float, float], weights: FloatArray | None
 ) -> dict[str, float | None]:
-    if not missing.any() or not np.isfinite(bounds).all():
+    if not len(missing) or not np.isfinite(bounds).all():
         return {"worst": None, "best": None}
-    lost = float(missing.sum() if weights is None else weights[missing].sum())
+    lost = len(missing) if weights is None else float(weights[missing].sum())
     low, high = missing_bounds(means, lost, *bounds, weights)
     return {"worst": _number(low), "best": _number(high)}
 

@@ -7,7 +7,7 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, RUN, named_numbers, with_default
 from ragtriage.dashboard.cli.terminal import plain, print_json, row_table, step_list, wrapped
-from ragtriage.dashboard.tables.run import pattern_table, stage_table
+from ragtriage.dashboard.tables.run import pattern_table, stages_in_brief
 from ragtriage.dashboard.wording.diagnosis import (
     bad_cases_text,
     context_metric_text,
@@ -40,7 +40,6 @@ from ragtriage.metrics.result_table import Row
 from ragtriage.metrics.sanity.documents import read_first
 from ragtriage.metrics.sanity.rule import Finding
 
-STAGE_COLUMNS = ("Failure stage", "Bad cases", "Share by weight", "Pass rate if fixed", "What to try")
 EDGES = [field.name for field in fields(SymptomEdges)]
 
 
@@ -103,7 +102,7 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         *map(wrapped, doubted_metrics(diagnosis, findings)),
     ]
     if diagnosis.fix_first:
-        stages = stage_table(diagnosis, findings).only(*STAGE_COLUMNS)
+        stages = stages_in_brief(diagnosis, findings)
         total = f"Every bad case belongs to the first stage whose rule it meets; they sum to {bad:,}."
         parts = gold_part_text(diagnosis)
         lacking = f"\nPartly retrieved, by cause: {parts}." if parts else ""

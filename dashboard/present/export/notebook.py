@@ -19,7 +19,7 @@ from ragtriage.dashboard.present.stories.verdict_slide import TILES, foot_of, ve
 from ragtriage.dashboard.present.templating import render
 from ragtriage.dashboard.tables.comparison import difference_table
 from ragtriage.dashboard.tables.gates import gate_table
-from ragtriage.dashboard.tables.run import stage_table
+from ragtriage.dashboard.tables.run import stages_in_brief
 from ragtriage.dashboard.wording.comparisons import outcome_text, tested_text
 from ragtriage.dashboard.wording.diagnosis import context_metric_text, no_bad_case
 from ragtriage.dashboard.wording.escaping import capital
@@ -39,7 +39,6 @@ from ragtriage.metrics.result_table import ResultTable, text_rows
 
 MOST_ROWS = 20
 GATE_COLUMNS = ("Verdict", "Gate", "Measured", "95 % interval", "n", "If it fails")
-STAGE_COLUMNS = ("Failure stage", "Bad cases", "Share by weight", "Pass rate if fixed", "What to try")
 DIFFERENCE_COLUMNS = ("Metric", "Baseline", "Version", "Difference", "Interval", "Pairs", "Verdict")
 
 
@@ -114,7 +113,7 @@ def diagnosis_view(store: RunStore, diagnosis: Diagnosis) -> NotebookView:
     return NotebookView(
         diagnosis_headline(view.name, diagnosis, findings, "answer" in run.fields),
         section.slide.tiles if section.slide else (),
-        stage_table(diagnosis, findings).only(*STAGE_COLUMNS),
+        stages_in_brief(diagnosis, findings),
         " · ".join(
             filter(None, [note, context, f"{low}relevancy < {thresholds.answer_relevancy:g}", foot_of(view)])
         ),
