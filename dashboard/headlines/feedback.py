@@ -51,7 +51,7 @@ def feedback_headline(report: FeedbackReport) -> Headline:
     measured = [result for result in report.results if not result.group and result.interval.n_scored]
     if not measured:
         return NO_FEEDBACK
-    main = min(measured, key=_order)
+    main = min(measured, key=place_of)
     found = main.interval
     ends = f"{measure_text(main.kind, found.low)} to {measure_text(main.kind, found.high)}"
     title = measure_title(main.name, main.kind)
@@ -67,6 +67,7 @@ def feedback_headline(report: FeedbackReport) -> Headline:
     return Headline("doubted", statement, detail, doubt)
 
 
-def _order(result: FeedbackResult) -> tuple[bool, int]:
+def place_of(result: FeedbackResult) -> tuple[bool, int]:
+    """Return what sorts measures: what decides first, who came back last."""
     plain = plain_name(result.name)
     return result.kind == "back", FIRST.index(plain) if plain in FIRST else len(FIRST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from ragtriage.dashboard.headlines.feedback import measure_text, measure_title
+from ragtriage.dashboard.headlines.feedback import measure_text, measure_title, place_of
 from ragtriage.dashboard.wording.escaping import shorten
 from ragtriage.data.live.feedback.joining import Joined
 from ragtriage.data.live.feedback.results import FeedbackReport, FeedbackResult
@@ -19,7 +19,9 @@ MOST_MONTHS = 13
 def feedback_table(report: FeedbackReport) -> ResultTable:
     """Return each measure of the feedback, for all and for each group, with its interval and who answered."""
     rows: list[Row] = []
-    for result in report.results:
+    for result in sorted(report.results, key=place_of):
+        if result.group and result.kind == "back" and not result.interval.n_scored:
+            continue  # of nobody in any group
         group = {_title(report.by): shorten(result.group, NAME) or "all"} if report.by else {}
         rows.append({**group, **_row(result)})
         if result.high is not None and result.high.value is not None:

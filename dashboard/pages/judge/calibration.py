@@ -160,9 +160,11 @@ def _agreement(
     rows = (calibration.spearman, *calibration.rates)
     methods = dict.fromkeys(METHODS[row.method] for row in rows if row.method in METHODS)
     metric_good = f"metric good from {thresholds[1]:.2f}"
+    rated = "user-rated case" if ratings.by == "users" else "labelled case"
     facts(
-        f"n = {int(calibration.labels.paired.sum()):,} of {count(ratings.n, 'labelled case')}{without}",
+        f"n = {int(calibration.labels.paired.sum()):,} of {count(ratings.n, rated)}{without}",
         ratings.how,
+        "users answered as they chose" if metric.metric in OF_USERS else "",
         metric_good if ratings.binary else f"human good from {thresholds[0]:.2f}, {metric_good} of the scale",
         f"95 %: {', '.join(methods)}" if methods else "",
     )
@@ -332,8 +334,9 @@ def _agreements(store: RunStore, scored: ScoredRun, ledger: Ledger) -> list[Metr
 
 
 def _by_people(scored: ScoredRun, ledger: Ledger) -> list[str]:
-    """List what people rated; which questions can be answered is declared by the test set, not rated."""
-    return [dimension for dimension in rated_dimensions(scored, ledger) if dimension != UNANSWERABLE]
+    """List what people rated; neither what the test set declares, nor what users say of their own calls."""
+    no_label = {UNANSWERABLE, *(f"{IMPORTED}{name}" for name in OF_USERS)}
+    return [dimension for dimension in rated_dimensions(scored, ledger) if dimension not in no_label]
 
 
 def judged_cases(view: View) -> int:
