@@ -9,7 +9,7 @@ from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.data.live.alerts.states import AlertState, rule_title
 from ragtriage.data.live.production.buckets import SHARES
 from ragtriage.data.live.production.facts import FEWEST, Measure, Production
-from ragtriage.data.live.production.times import DAY, HOUR, clock
+from ragtriage.data.live.production.times import DAY, HOUR, clock, day_of
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import (
     NOT_MEASURED,
@@ -230,7 +230,8 @@ def band_facts(facts: Production) -> list[str]:
     there = [at for at, n in enumerate(traffic.calls.tolist()) if n]
     first, last = (there[0], there[-1] + 1) if there else (0, len(traffic.calls))
     begin, end = (times.first + at * times.piece for at in (first, last))
-    shown = f"{clock(begin, span)} to {clock(end, span)} UTC"
+    day = f"{day_of(begin)}, " if span <= DAY else ""
+    shown = f"{day}{clock(begin, span)} to {clock(end, span)} UTC"
     kept = f" ({percent(facts.judged / facts.calls)})" if facts.calls else ""
     weighted = ", weighted" if any(each.stratum.rate < 1 for each in facts.sampling.strata) else ""
     silent = (

@@ -34,9 +34,9 @@ from ragtriage.data.errors import DataError
 from ragtriage.metrics.schema.scores import MetricsError
 
 # pages that show runs without samples
-SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs", "chunking", "datasets", "ab")
-WITHOUT_RUNS = ("runs", "datasets", "ab")  # pages of a workspace without runs
-WITHOUT_HEADER = ("datasets", "ab")  # about the workspace: what is chosen stands on the page
+SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs", "chunking", "datasets", "ab", "production")
+WITHOUT_RUNS = ("runs", "datasets", "ab", "production")  # pages of a workspace without runs
+WITHOUT_HEADER = ("datasets", "ab", "production")  # about the workspace: what is chosen stands on the page
 SIDEBAR_WIDTH = 208
 STATIC = Path(__file__).parent.parent / "static"
 

@@ -8,7 +8,7 @@ FIRST = "triage"  # opens without an address
 OTHERWISE = {"ab_tests": ("ab", "A/B")}  # name -> address and title
 PAGES = {
     "Decide": [(FIRST, "health_metrics"), ("compare", "compare_arrows"), ("trend", "timeline")],
-    "Live": [("ab_tests", "call_split")],
+    "Live": [("production", "monitor_heart"), ("ab_tests", "call_split")],
     "Find the cause": [("cases", "list_alt"), ("diagnosis", "account_tree"), ("checks", "checklist")],
     "Look at one stage": [
         ("retrieval", "search"),

@@ -12,6 +12,7 @@ from ragtriage.data.diagnosis.diagnosis import DiagnosisSettings
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.agreement import evaluated_metric_of
 from ragtriage.data.labels.human_ratings import dimension_title
+from ragtriage.data.live.production.times import span_ends
 from ragtriage.data.strategy.plan import USE_CASES
 from ragtriage.metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from ragtriage.metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
@@ -31,6 +32,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "convention": CONVENTIONS,
     "part": ("", "people", "errors", "review", "versions", "card"),
     "axis": ("", "time"),
+    "live_against": ("", "release", "before"),
     "bands": ("", *SCALE_TITLES),
     "use_case": ("", *USE_CASES),
     "verdict": ("", "passed", "unmeasured", "all"),
@@ -132,6 +134,8 @@ class Selection:
     deciding: str = ""  # metric that decides it; "" for the one that was chosen before its start
     arm: str = ""  # arm that its conclusion is about; "" for the one that it was kept with, else the best
     look: int = 0  # number of the look whose knowledge is shown, from 1; 0 for the last
+    live_span: str = ""  # time on display of live traffic: a key of SPANS, or FROM~TO; "" for the usual one
+    live_against: str = ""  # what its later part is compared with: "release" or "before"; "" for the usual
     tab: str = ""  # which tab of the page is open; "" for the usual one
     unfolded: tuple[str, ...] = ()  # keys of the folded sections that are open
 
@@ -259,6 +263,7 @@ _CHECKED: dict[str, Callable[[str], object]] = {
     "dimension": dimension_title,
     "evaluated": evaluated_metric_of,
     "price": price_of,
+    "live_span": span_ends,
 }  # each raises for an unknown value
 
 

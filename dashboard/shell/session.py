@@ -288,8 +288,13 @@ def current_view() -> View:
 
 def open_cases(**chosen: Any) -> None:
     """Open the Cases page with a filter; for the main script, not for callbacks."""
+    open_anew("cases", **chosen)
+
+
+def open_anew(page: str, **chosen: Any) -> None:
+    """Open a page with no filter but what is chosen; for the main script, not for callbacks."""
     st.session_state[_SELECTION] = current_selection().unfiltered().with_(**chosen)
-    go_to_page("cases")
+    go_to_page(page)
 
 
 def go_to_page(page: str, **chosen: Any) -> None:

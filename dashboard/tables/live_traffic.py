@@ -7,6 +7,7 @@ from math import isfinite
 
 from ragtriage.dashboard.headlines.headline import State
 from ragtriage.dashboard.headlines.production import (
+    SUBJECTS,
     change_text,
     ends_text,
     mean_before,
@@ -19,11 +20,12 @@ from ragtriage.data.live.alerts.states import AlertState, rule_title
 from ragtriage.data.live.production.facts import Measure, Production
 from ragtriage.data.live.production.labelling import ToLabel
 from ragtriage.data.live.production.times import clock
+from ragtriage.metrics.live.change import difference_between
 from ragtriage.metrics.number_text import count, number, percent, points
 from ragtriage.metrics.result_table import Count, Of, ResultTable, Row, Share
 
 QUESTION = 90
-STATES: Mapping[str, State] = {
+ALERT_STATES: Mapping[str, State] = {
     "firing": "bad",
     "ok": "good",
     "cannot_tell": "cannot tell",
@@ -31,6 +33,40 @@ STATES: Mapping[str, State] = {
 }
 ALERT_WORDS = {"firing": "fires", "ok": "holds", "cannot_tell": "cannot tell", "no_data": "no data"}
 STRATA = {"error": "errors", "thumbs_down": "disliked", "refusal": "refusals", "rest": "the rest"}
+
+
+def lanes_title(facts: Production) -> str:
+    """Return what the lanes show: when it broke, or that it did not."""
+    worse = next((each for each in (facts.refusals, facts.score) if each is not None and each.is_worse), None)
+    if worse is None:
+        return "Nothing got worse beyond chance"
+    subject = capital(SUBJECTS.get(worse.name) or measure_title(worse.name))
+    verb = "rose" if worse.since.mean > mean_before(worse) else "fell"
+    at = round((facts.times.later - facts.times.first) / facts.times.step)
+    if facts.times.release and 0 < at < len(worse.steps):
+        jump = difference_between(worse.steps[at - 1], worse.steps[at])
+        if jump is not None and jump.is_change:
+            same = facts.topics is not None and not facts.topics.mix.is_change
+            return f"{subject} {verb} at the release{', not with what is asked' if same else ''}"
+    return f"{subject} {verb} {since_text(facts)}"
+
+
+def topics_title(facts: Production) -> str:
+    """Return in how many topics the share of refusals rose beyond chance."""
+    topics, refusals = facts.topics, facts.refusals
+    if topics is None or refusals is None:
+        return "Topics"
+    known = [row for row in topics.rows if row.calls_since and row.calls_before]
+    rose = [row for row in known if row.is_change and row.change > 0]
+    subject = capital(measure_title(refusals.name))
+    left = [row for row in known if row not in rose]
+    if not rose:
+        return f"{subject} more in no topic beyond chance"
+    if not left:
+        return f"{subject} more in every topic"
+    if len(left) == 1:
+        return f"{subject} more in every topic but {shorten(left[0].name, 20)}"
+    return f"{subject} more in {len(rose)} of {len(known)} topics"
 
 
 def measure_table(facts: Production) -> ResultTable:
@@ -94,8 +130,16 @@ def alert_windows(alert: AlertState) -> str:
     beyond = sum(window.position == "beyond" for window in known)
     if alert.state == "cannot_tell":
         few = sum(window.position == "too_few" for window in known)
-        return f"{few:,} of {count(len(known), 'window')} too few"
+        return f"{few:,} of {len(known):,} too few"
     return f"{beyond:,} of {count(len(known), 'window')}"
+
+
+def alerts_title(facts: Production) -> str:
+    """Return how many of the rules fire."""
+    firing = sum(alert.state == "firing" for alert in facts.alerts)
+    if not facts.alerts:
+        return "No rule is set"
+    return f"{firing} of {count(len(facts.alerts), 'alert')} {'fires' if firing == 1 else 'fire'}"
 
 
 def alert_table(facts: Production) -> ResultTable:

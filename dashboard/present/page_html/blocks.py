@@ -256,6 +256,23 @@ def fact_rows(title: str, facts: Sequence[tuple[str, str]]) -> Markup:
     return render("fact_rows.html", title=title, facts=list(facts))
 
 
+@dataclass(frozen=True)
+class LiveRow:
+    """One line of a list on live traffic."""
+
+    state: State | None  # shown as a mark; None for a line without one
+    name: str
+    middle: str
+    right: str
+    help: str = ""  # shown when the pointer rests on the row
+    href: str = ""  # address of its case, "" for none
+
+
+def live_rows(title: str, rows: Sequence[LiveRow], foot: str) -> Markup:
+    """Return lines of 25 pixels under their title and over a line of small print."""
+    return render("live_rows.html", title=title, rows=rows, foot=foot)
+
+
 def scale_row(row: ScaleRow) -> Markup:
     """Return a row of 40 pixels: verdict, value and note over the strip."""
     return render("scale_row.html", row=row)

@@ -112,6 +112,7 @@ class Production:
     measures: tuple[Measure, ...]  # refusals first
     traffic: Traffic
     topics: TopicChanges | None
+    topics_are_tags: bool  # whether they are stored with the calls, and so tags of the cases
     alerts: tuple[AlertState, ...]
     to_label: tuple[ToLabel, ...]
     context_had_it: tuple[
@@ -164,6 +165,7 @@ def production(
     scores = next((each.name for each in measures if not each.of_all), None)
     refusals = next((each.name for each in measures if each.name != "errors" and each.of_all), "refused")
     topics = topic_changes(buckets, refusals)
+    stored = topics is not None
     if topics is None:
         spans = (times.begin, times.later, times.last)
         topics = topic_changes(topics_of_questions(store.workspace, project, calls, spans), refusals)
@@ -184,6 +186,7 @@ def production(
         measures=(*measures, *([] if latency is None else [latency])),
         traffic=_traffic(buckets, times),
         topics=topics,
+        topics_are_tags=stored,
         alerts=tuple(_alerts(calls, policy.policy, kept, times)),
         to_label=to_label(calls, times.later, times.last, kept, scores),
         context_had_it=_context_had_it(kept, kept_later),

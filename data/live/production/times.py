@@ -116,7 +116,12 @@ def iso(moment: float) -> str:
 
 def clock(moment: float, span: float = DAY) -> str:
     """Format a moment within a span, as "18:45"; with its day where the span is longer than one."""
-    return f"{datetime.fromtimestamp(moment, UTC):{'%H:%M' if span <= DAY else '%d %b %H:%M'}}"
+    return f"{datetime.fromtimestamp(moment, UTC):{'%H:%M' if span <= DAY else '%-d %b %H:%M'}}"
+
+
+def day_of(moment: float) -> str:
+    """Format the day of a moment, as "1 Mar 2026"."""
+    return f"{datetime.fromtimestamp(moment, UTC):%-d %b %Y}"
 
 
 def moment_of(text: str) -> float:
@@ -130,6 +135,34 @@ def moment_of(text: str) -> float:
         return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError) as error:
         raise DataError(f"{text[:40]!r}: is no moment; accepted: as in 2026-03-01T18:45, UTC") from error
+
+
+def span_ends(name: str) -> tuple[str | None, str | None, str | None]:
+    """Return what the name of a time on display means: a key of SPANS, or a begin and an end as FROM~TO.
+
+    Raises:
+        DataError: it is neither.
+    """
+    first, found, last = name.partition("~")
+    if found:
+        if not moment_of(first) < moment_of(last):
+            raise DataError(f"{name[:80]!r}: ends before it begins; accepted: FROM~TO")
+        return None, first, last
+    if name not in SPANS:
+        raise DataError(f"{name[:40]!r}: is no time; accepted: {', '.join(SPANS)}, or FROM~TO")
+    return name, None, None
+
+
+def span_title(name: str) -> str:
+    """Return a span of SPANS with its step, as "Last hour, by 5 min"."""
+    seconds, step = SPANS[name]
+    long = {HOUR: "hour", DAY: "day"}.get(seconds) or (
+        f"{seconds // DAY} days" if seconds > DAY else f"{seconds // HOUR} hours"
+    )
+    short = {HOUR: "hour", DAY: "day"}.get(step) or (
+        f"{step // HOUR} h" if step > HOUR else f"{step // MINUTE} min"
+    )
+    return f"Last {long}, by {short}"
 
 
 def step_for(seconds: float) -> int:

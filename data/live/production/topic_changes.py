@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragtriage.data.live.production.buckets import SHARES, Buckets
+from ragtriage.metrics.live.change import difference_between
 from ragtriage.metrics.live.mix import MixChange, mix_change, rate_change
 from ragtriage.metrics.schema.scores import FloatArray
 
@@ -21,6 +22,7 @@ class TopicRow:
     calls_before: int  # that the share is of
     calls_since: int
     adds: float  # to the change of the share of all calls
+    is_change: bool  # whether its own share changed beyond chance
 
     @property
     def change(self) -> float:
@@ -58,7 +60,8 @@ def topic_changes(buckets: Buckets, name: str) -> TopicChanges | None:
     adds = change.rate_parts + change.mix_parts
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = [side / count for side, count in zip(sums, counts, strict=True)]
-    order = sorted(range(len(topics)), key=lambda at: (-abs(adds[at]), topics[at]))
+    asked = [at for at in range(len(topics)) if counts[0][at] or counts[1][at]]
+    order = sorted(asked, key=lambda at: (-abs(adds[at]), topics[at]))
     return TopicChanges(
         tuple(
             TopicRow(
@@ -68,6 +71,7 @@ def topic_changes(buckets: Buckets, name: str) -> TopicChanges | None:
                 int(counts[0][at]),
                 int(counts[1][at]),
                 float(adds[at]),
+                _is_change(buckets, name, topics[at]),
             )
             for at in order
         ),
@@ -76,3 +80,10 @@ def topic_changes(buckets: Buckets, name: str) -> TopicChanges | None:
         float(change.mix_parts.sum()),
         mix_change([int(n) for n in counts[0]], [int(n) for n in counts[1]]),
     )
+
+
+def _is_change(buckets: Buckets, name: str, topic: str) -> bool:
+    own = np.array([each == topic for each in buckets.topic], dtype=np.bool_)
+    before, since = (buckets.share(name, own & (buckets.later == side)) for side in (False, True))
+    change = difference_between(before, since)
+    return change is not None and change.is_change

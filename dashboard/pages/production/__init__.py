@@ -1,0 +1,1 @@
+"""Production: is live traffic still as good, since when, and for whom?"""
