@@ -1,7 +1,7 @@
--- changes of the state of each alert rule; a state that holds is its last row
+-- when each alert rule began to fire or to hold; what it does now is its last row
 CREATE TABLE alerts (
     rule TEXT NOT NULL,  -- its settings as JSON
-    state TEXT NOT NULL,  -- ok, firing, cannot_tell or no_data
+    state TEXT NOT NULL,  -- firing or ok
     since REAL NOT NULL,  -- begin of the first window that brought it
     noted REAL NOT NULL,  -- when it was noted
     facts TEXT NOT NULL,  -- what is said of it, as JSON

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from test_live.test_live_formulas import AZURE_MINUTES
 from ragtriage.data.live.alerts.rules import (
     Position,
     Scored,
+    WatchedFact,
     WindowValue,
     drift_windows,
     fact_windows,
@@ -21,8 +23,8 @@ from ragtriage.data.live.alerts.rules import (
     rule_states,
     score_windows,
     topic_windows,
+    user_codes,
 )
-from ragtriage.data.live.calls import CallFacts
 from ragtriage.data.live.policy import Alert
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import wilson
@@ -41,22 +43,8 @@ def _windows(*positions: Position) -> list[WindowValue]:
     ]
 
 
-def _facts(time: FloatArray, **given: Any) -> CallFacts:
-    n = len(time)
-    columns = dict.fromkeys(
-        ("refused", "answerable", "failed", "context_tokens", "output_tokens", "latency_ms"),
-        np.full(n, np.nan),
-    )
-    texts = {"user_id": [""] * n, "topic": [None] * n}
-    return CallFacts(
-        trace_id=[str(at) for at in range(n)],
-        time=time,
-        release=[""] * n,
-        question=[None] * n,
-        kept=np.ones(n),
-        rate=np.ones(n),
-        **{**columns, **texts, **given},
-    )
+def _fact(time: FloatArray, values: FloatArray, users: Sequence[str] | None = None) -> WatchedFact:
+    return WatchedFact(time, values, user_codes(users or [""] * len(time)))
 
 
 def test_a_rule_fires_after_windows_in_a_row_and_recovers_after_as_many() -> None:
@@ -95,40 +83,29 @@ def test_the_bound_decides_and_not_the_point() -> None:
     rule = _rule(metric="refused", at_most=0.15, fewest=30)
     time = np.arange(150) * 60 / 50
     refused = np.concatenate([np.arange(50) < 10, np.arange(50) < 20, np.arange(50) < 7]).astype(np.float64)
-    windows = fact_windows(rule, _facts(time, refused=refused), np.array([0.0, 60.0, 120.0, 180.0]))
+    windows = fact_windows(rule, _fact(time, refused), np.array([0.0, 60.0, 120.0, 180.0]))
     assert [window.position for window in windows] == ["between", "beyond", "inside", "nothing"]
     assert (windows[0].low, windows[0].high) == pytest.approx(wilson(0.2, 50))
-    few = fact_windows(
-        rule.model_copy(update={"fewest": 51}), _facts(time, refused=refused), np.array([60.0])
-    )
+    few = fact_windows(rule.model_copy(update={"fewest": 51}), _fact(time, refused), np.array([60.0]))
     assert few[0].position == "too_few"
     least = _rule(metric="refused", at_least=0.5)
-    assert fact_windows(least, _facts(time, refused=refused), np.array([0.0]))[0].position == "beyond"
+    assert fact_windows(least, _fact(time, refused), np.array([0.0]))[0].position == "beyond"
 
 
 def test_calls_of_one_user_count_as_one() -> None:
     rule = _rule(metric="errors", at_most=0.15)
     failed = (np.arange(50) < 20).astype(np.float64)
     time = np.arange(50.0)
-    alone = fact_windows(rule, _facts(time, failed=failed), np.array([0.0]))[0]
+    alone = fact_windows(rule, _fact(time, failed), np.array([0.0]))[0]
     one_user = ["ada"] * 20 + [f"user {at}" for at in range(30)]
-    of_one = fact_windows(rule, _facts(time, failed=failed, user_id=one_user), np.array([0.0]))[0]
+    of_one = fact_windows(rule, _fact(time, failed, one_user), np.array([0.0]))[0]
     assert (alone.position, of_one.position) == ("beyond", "between")
-
-
-def test_wrong_refusals_are_of_the_answerable() -> None:
-    rule = _rule(metric="wrongly_refused", at_most=0.1, fewest=5)
-    refused, answerable = np.array([1.0, 1, 0, 0, 0, 0, 1]), np.array([1.0, 0, 1, 1, 1, 1, np.nan])
-    window = fact_windows(rule, _facts(np.arange(7.0), refused=refused, answerable=answerable), np.zeros(1))[
-        0
-    ]
-    assert (window.value, window.n) == (0.2, 5)
 
 
 def test_percentiles_means_and_calls_a_minute() -> None:
     time = np.sort(np.random.default_rng(1).uniform(0, 60, 200))
     latency = np.random.default_rng(2).exponential(1000, 200)
-    facts = _facts(time, latency_ms=latency, context_tokens=latency)
+    facts = _fact(time, latency)
     p95 = _rule(metric="latency_p95", at_most=1000)
     window = fact_windows(p95, facts, np.zeros(1))[0]
     assert window.value == pytest.approx(np.quantile(latency, 0.95))
@@ -147,7 +124,7 @@ def test_percentiles_means_and_calls_a_minute() -> None:
 
 def test_silence_of_the_traffic_and_of_the_judge() -> None:
     silent = _rule(silent="traffic")
-    windows = fact_windows(silent, _facts(np.array([5.0, 6.0])), np.array([0.0, 60.0]))
+    windows = fact_windows(silent, _fact(np.array([5.0, 6.0]), np.ones(2)), np.array([0.0, 60.0]))
     assert [window.position for window in windows] == ["inside", "beyond"]
     judge = _rule(silent="judge")
     values = np.array([0.5, np.nan, np.nan, np.nan])
@@ -189,14 +166,11 @@ def test_drift_of_the_azure_minutes() -> None:
 def test_drift_of_topics_beyond_chance_and_by_user() -> None:
     rule = _rule(drift="topics", fewest=30)
     reference = {("leave", ""): 500, ("pay", ""): 300, ("other", ""): 200}
-    same = ["leave"] * 50 + ["pay"] * 30 + ["other"] * 20
-    moved = ["leave"] * 20 + ["badge"] * 40 + ["pay"] * 30 + ["other"] * 10
-    time = np.concatenate([np.arange(100) * 0.6, 60 + np.arange(100) * 0.6, [120.0]])
-    topics = [*same, *moved, "leave"]
+    same = {("leave", ""): 50, ("pay", ""): 30, ("other", ""): 20}
+    moved = {("leave", ""): 20, ("badge", ""): 40, ("pay", ""): 30, ("other", ""): 10}
     starts = np.array([0.0, 60.0, 120.0, 180.0])
-    windows = topic_windows(rule, starts, _facts(time, topic=topics), reference)
+    windows = topic_windows(rule, starts, [same, moved, {("leave", ""): 1}, {}], reference)
     assert [window.position for window in windows] == ["inside", "beyond", "too_few", "nothing"]
     assert windows[1].value == pytest.approx(0.4)
-    users = [f"user {at}" for at in range(100)] + ["ada"] * 40 + ["bob"] * 60 + ["ada"]
-    of_users = topic_windows(rule, starts[1:2], _facts(time, topic=topics, user_id=users), reference)
-    assert of_users[0].position == "inside"
+    of_two = {("leave", "ada"): 20, ("badge", "bob"): 40, ("pay", "ada"): 30, ("other", "bob"): 10}
+    assert topic_windows(rule, starts[:1], [of_two], reference)[0].position == "inside"

@@ -99,6 +99,55 @@ def test_a_rule_over_calls_fires_since_the_first_of_its_windows(tmp_path: Path) 
     assert len(changes(calls)) == 2
 
 
+def test_what_is_watched_of_the_calls(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    wrong = [call(f"w{at}", at, refused=at < 3, answerable=None if at == 0 else at != 1) for at in range(10)]
+    put(calls, *wrong, call("e", 20, error="timed out", refused=None, user_id="ada", latency_ms=70.0))
+    put(calls, *(call(f"a{at}", 61, user_id="ada", refused=True, latency_ms=10.0 * at) for at in range(3)))
+
+    def window(at: int, **rule: Any) -> tuple[float, int]:
+        alert = alert_states(calls, _policy({"window": "1m", "fewest": 1, **rule}), BEGIN + 130)[0]
+        return round(alert.windows[at].window.value, 6), alert.windows[at].window.n
+
+    assert window(0, metric="refused", at_most=0.1) == (0.3, 10)
+    assert window(0, metric="wrongly_refused", at_most=0.1) == (0.125, 8)
+    assert window(0, metric="errors", at_most=0.1) == (round(1 / 11, 6), 11)
+    assert window(1, metric="latency_p50", at_most=5) == (10.0, 3)
+    assert window(1, metric="latency_ms", at_most=5) == (10.0, 3)
+    assert window(1, metric="calls_a_minute", at_least=5) == (3.0, 3)
+    assert window(0, silent="traffic") == (11.0, 11)
+    refused = alert_states(calls, _policy({**RULE, "fewest": 1}), BEGIN + 130)[0].windows[1].window
+    assert (refused.low, refused.high) == pytest.approx((0.025, 1.0))  # one user, however often
+
+
+def test_topics_that_move_are_an_alert_after_the_reference(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    topics = ["leave", "leave", "pay"] * 400 + ["pay", "pay", "badge"] * 40
+    put(calls, *(call(f"{at}", at, topic=topic) for at, topic in enumerate(topics)))
+    policy = _policy({"drift": "topics", "window": "1m", "fewest": 30})
+    assert _look(calls, policy, 20).state == "no_data"
+    alert = _look(calls, policy, 22)
+    assert (alert.state, alert.since) == ("firing", BEGIN + 1200)
+    assert alert.latest is not None
+    assert alert.latest.value == pytest.approx(2 / 3)
+
+
+def test_what_was_noted_long_ago_goes_but_for_the_last_of_a_rule(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    put(calls, *refusing(3, 0.5))
+    _look(calls, _policy(), 3)
+    put(calls, *refusing(3, 0.0, first=3))
+    _look(calls, _policy(), 6)
+    assert [change.state for change in changes(calls)] == ["firing", "ok"]
+    note_changes(
+        calls,
+        PROJECT,
+        alert_states(calls, _policy({**RULE, "at_most": 0.9}), BEGIN + 360),
+        BEGIN + 31 * 86_400,
+    )
+    assert [change.state for change in changes(calls)] == ["ok", "ok"]
+
+
 def test_what_fired_long_before_the_windows_that_are_read_still_fires(tmp_path: Path) -> None:
     _, calls = made(tmp_path)
     put(calls, *refusing(3, 0.5))

@@ -66,6 +66,25 @@ def test_all_windows_are_judged_once_within_the_budget(live: tuple[RunStore, Cal
     assert scored.time[6] == BEGIN + 30
 
 
+def test_scores_belong_to_their_calls(tmp_path: Path) -> None:
+    """Runs may have their samples in another order than the traces have ids."""
+    store, calls = made(tmp_path)
+    draw = np.random.default_rng(3)
+    times = draw.permutation(40)
+    scores = {int(time): float(draw.integers(0, 11)) / 10 for time in times}
+    put(
+        calls,
+        *(kept(f"{at}", int(time), scores={"faithfulness": scores[time]}) for at, time in enumerate(times)),
+    )
+    publish(store, calls, PROJECT, BEGIN, BEGIN + 20)
+    publish(store, calls, PROJECT, BEGIN + 20, BEGIN + 40)
+    scored = LiveScores(store, calls)("faithfulness", BEGIN + 5, BEGIN + 35)
+    assert scored is not None
+    assert scored.time.tolist() == [BEGIN + at for at in range(5, 35)]
+    assert scored.values.tolist() == [scores[at] for at in range(5, 35)]
+    assert LiveScores(store, calls)("correctness", BEGIN, BEGIN + 40) is None
+
+
 def test_a_spent_budget_is_said_and_the_next_day_goes_on(live: tuple[RunStore, Calls]) -> None:
     store, calls = live
     with JudgeServer() as server:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from ragtriage.data.live.calls import CallFacts
 from ragtriage.data.live.policy import Alert
 from ragtriage.metrics.live.ewma import ewma
 from ragtriage.metrics.live.mix import mix_change, topic_design_effect
@@ -48,6 +47,15 @@ class WindowState:
     window: WindowValue
     state: State
     since: float  # begin of the first window that brought it
+
+
+@dataclass(frozen=True)
+class WatchedFact:
+    """A fact of the calls that have it, in order of time."""
+
+    time: FloatArray  # (n,) seconds since 1970; no more exact than the window that it is in
+    values: FloatArray  # (n,)
+    users: IntArray  # (n,) code of who asked; of nobody known each its own
 
 
 @dataclass(frozen=True)
@@ -102,51 +110,33 @@ def is_fact(rule: Alert) -> bool:
     return rule.metric in (*SHARES, *MEANS, CALLS) or _PERCENTILE.fullmatch(rule.metric) is not None
 
 
-def fact_windows(rule: Alert, facts: CallFacts, starts: FloatArray) -> list[WindowValue]:
-    """Return the windows of a rule over facts of the calls.
+def fact_windows(rule: Alert, facts: WatchedFact, starts: FloatArray) -> list[WindowValue]:
+    """Return the windows of a rule over a fact of the calls.
 
     Args:
         rule: with a metric that is a fact of calls, or a silence of the traffic.
         facts: of the calls of all windows.
         starts: (windows,) begin of each window.
     """
-    values = _values(rule.metric, facts)
-    users = _user_codes(facts.user_id)
     return [
-        _fact_window(rule, start, values[part], users[part], facts.time[part])
+        _fact_window(rule, start, facts.values[part], facts.users[part])
         for start, part in zip(starts.tolist(), _parts(facts.time, starts, rule.window), strict=True)
     ]
 
 
-def _values(metric: str, facts: CallFacts) -> FloatArray:
-    if metric == "refused":
-        return facts.refused
-    if metric == "wrongly_refused":
-        return np.where(facts.answerable == 1, facts.refused, np.nan)
-    if metric == "errors":
-        return facts.failed
-    if metric in ("context_tokens", "output_tokens"):
-        return facts.context_tokens if metric == "context_tokens" else facts.output_tokens
-    return facts.latency_ms
-
-
-def _fact_window(
-    rule: Alert, start: float, values: FloatArray, users: IntArray, times: FloatArray
-) -> WindowValue:
-    last = start + rule.window
+def _fact_window(rule: Alert, start: float, values: FloatArray, users: IntArray) -> WindowValue:
+    n = len(values)
     if rule.silent == "traffic":
-        position: Position = "inside" if len(times) else "beyond"
-        return WindowValue(start, last, float(len(times)), math.nan, math.nan, len(times), position)
+        position: Position = "inside" if n else "beyond"
+        return WindowValue(start, start + rule.window, float(n), math.nan, math.nan, n, position)
     if rule.metric == CALLS:
         minutes = rule.window / 60
-        low, high = poisson_ends(len(times))
-        value = len(times) / minutes
-        return _placed(rule, start, value, (low / minutes, high / minutes), max(len(times), rule.fewest))
-    scored = np.isfinite(values)
-    n = int(scored.sum())
+        low, high = poisson_ends(n)
+        placed = _placed(rule, start, n / minutes, (low / minutes, high / minutes), max(n, rule.fewest))
+        return replace(placed, n=n)
     percentile = _PERCENTILE.fullmatch(rule.metric)
     if percentile is not None:
-        quantile = quantile_interval(values, int(percentile[1]) / 100, len(np.unique(users[scored])))
+        quantile = quantile_interval(values, int(percentile[1]) / 100, len(np.unique(users)))
         ends = tuple(math.nan if end is None else end for end in (quantile.low, quantile.high))
         return _placed(rule, start, math.nan if quantile.value is None else quantile.value, ends, n)
     bounds = (0.0, 1.0) if rule.metric in SHARES else (-np.inf, np.inf)
@@ -156,7 +146,7 @@ def _fact_window(
 
 def score_windows(rule: Alert, scored: Scored, starts: FloatArray) -> list[WindowValue]:
     """Return the windows of a rule over a score of kept calls, each weighted by 1 / its rate."""
-    users = _user_codes(scored.user_id)
+    users = user_codes(scored.user_id)
     windows = []
     for start, part in zip(starts.tolist(), _parts(scored.time, starts, rule.window), strict=True):
         values, weights = scored.values[part], 1 / scored.rate[part]
@@ -205,29 +195,30 @@ def drift_windows(rule: Alert, starts: FloatArray, means: FloatArray, counts: In
 
 
 def topic_windows(
-    rule: Alert, starts: FloatArray, facts: CallFacts, reference: Mapping[tuple[str, str], int]
+    rule: Alert,
+    starts: FloatArray,
+    counted: Sequence[Mapping[tuple[str, str], int]],
+    reference: Mapping[tuple[str, str], int],
 ) -> list[WindowValue]:
     """Return the windows of a drift of topics: the share of calls that moved, where beyond chance.
 
     Args:
         rule: with a drift of topics.
         starts: (windows,) begin of each window.
-        facts: of their calls.
-        reference: calls of the reference time by topic and user.
+        counted: (windows,) calls of each by topic and user.
+        reference: the same of the reference time.
     """
+    names = {topic for each in (reference, *counted) for topic, _ in each}
+    topics = {topic: code for code, topic in enumerate(sorted(names))}
+    users_before, alone_before = _by_user(reference, topics)
+    before = users_before.sum(axis=0) + alone_before
     windows = []
-    for start, part in zip(starts.tolist(), _parts(facts.time, starts, rule.window), strict=True):
-        now = [
-            (topic, user)
-            for topic, user in zip(facts.topic[part], facts.user_id[part], strict=True)
-            if topic is not None
-        ]
-        counted: dict[tuple[str, str], int] = {}
-        for pair in now:
-            counted[pair] = counted.get(pair, 0) + 1
-        before, after = _by_topic(reference, counted)
-        change = mix_change(before, after, _design_effect(reference, counted))
-        n = len(now)
+    for start, now in zip(starts.tolist(), counted, strict=True):
+        users, alone = _by_user(now, topics)
+        after = users.sum(axis=0) + alone
+        effect = topic_design_effect(np.concatenate([users_before, users]), alone_before + alone)
+        change = mix_change(before.tolist(), after.tolist(), effect)
+        n = int(after.sum())
         position: Position = "nothing" if not n else "too_few"
         if n >= rule.fewest and np.isfinite(change.p):
             position = "beyond" if change.is_change else "inside"
@@ -235,30 +226,18 @@ def topic_windows(
     return windows
 
 
-def _by_topic(*counted: Mapping[tuple[str, str], int]) -> list[list[int]]:
-    topics = sorted({topic for each in counted for topic, _ in each})
-    totals = [dict.fromkeys(topics, 0) for _ in counted]
-    for total, each in zip(totals, counted, strict=True):
-        for (topic, _), calls in each.items():
-            total[topic] += calls
-    return [[total[topic] for topic in topics] for total in totals]
-
-
-def _design_effect(*counted: Mapping[tuple[str, str], int]) -> float:
-    """Return by how much the users of two times widen the shares of topics; 1 where none is known."""
-    topics = {
-        topic: code for code, topic in enumerate(sorted({pair[0] for each in counted for pair in each}))
-    }
-    tables: dict[tuple[int, str], FloatArray] = {}
-    alone = np.zeros(len(topics))
-    for window, each in enumerate(counted):
-        for (topic, user), calls in each.items():
-            if user:
-                table = tables.setdefault((window, user), np.zeros(len(topics)))
-                table[topics[topic]] += calls
-            else:
-                alone[topics[topic]] += calls
-    return topic_design_effect(np.array(list(tables.values())).reshape(-1, len(topics)), alone)
+def _by_user(
+    counted: Mapping[tuple[str, str], int], topics: Mapping[str, int]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the calls of each known user about each topic, (users, topics), and those of nobody known."""
+    users = {user: row for row, user in enumerate(sorted({user for _, user in counted if user}))}
+    table, alone = np.zeros((len(users), len(topics))), np.zeros(len(topics))
+    for (topic, user), calls in counted.items():
+        if user:
+            table[users[user], topics[topic]] += calls
+        else:
+            alone[topics[topic]] += calls
+    return table, alone
 
 
 def poisson_ends(count: int) -> tuple[float, float]:
@@ -289,7 +268,7 @@ def _parts(times: FloatArray, starts: FloatArray, seconds: int) -> list[slice]:
     return [slice(begin, end) for begin, end in zip(begins, ends, strict=True)]
 
 
-def _user_codes(users: Sequence[str]) -> IntArray:
+def user_codes(users: Sequence[str]) -> IntArray:
     """Return a code a user; calls of nobody known have one each."""
     names = [user or f"\0{at}" for at, user in enumerate(users)]
     return np.unique(names, return_inverse=True)[1].astype(np.int64) if names else np.zeros(0, np.int64)

@@ -18,6 +18,7 @@ from ragtriage.data.live.alerts.rules import (
     TOPICS,
     Scored,
     State,
+    WatchedFact,
     WindowState,
     WindowValue,
     drift_windows,
@@ -27,6 +28,7 @@ from ragtriage.data.live.alerts.rules import (
     rule_states,
     score_windows,
     topic_windows,
+    user_codes,
 )
 from ragtriage.data.live.calls import Calls, put_fact
 from ragtriage.data.live.policy import Alert, Policy
@@ -131,11 +133,13 @@ def _windows(
         later = starts[starts >= end]  # what comes after the first 20 windows that are stored
         if not len(later):
             return []
-        return topic_windows(rule, later, calls.facts(float(later[0]), last), topic_counts(calls, begin, end))
+        reference = topic_counts(calls, begin, end, ALL_TIME).get(0.0, {})
+        counted = topic_counts(calls, float(later[0]), last, rule.window)
+        return topic_windows(rule, later, [counted.get(start, {}) for start in later.tolist()], reference)
     if rule.drift:
         return _drift(calls, rule, starts, begin)
     if rule.silent == "traffic" or is_fact(rule):
-        return fact_windows(rule, calls.facts(first, last), starts)
+        return fact_windows(rule, watched_fact(calls, rule, first, last), starts)
     if rule.silent == "judge":
         judged = None if scores is None or policy.judge is None else scores(JUDGED, first, last)
         return [] if judged is None else judge_windows(rule, judged, starts)
@@ -197,6 +201,52 @@ def _baseline_name(rule: Alert) -> str:
     return f"baseline of {rule.drift} in windows of {rule.window} s"
 
 
+ALL_TIME = 2**40  # seconds of one window that holds all
+_VALUES = {
+    "refused": "refused",
+    "wrongly_refused": "CASE WHEN answerable = 1 THEN refused END",
+    "errors": "error IS NOT NULL",
+    "": "1",  # of every call
+}
+_COUNTED = {
+    (metric, user): (
+        f"SELECT CAST(time / ?1 AS INTEGER) * ?1 AS start, {user} AS user, {value} AS value, count(*)"  # noqa: S608
+        " FROM calls WHERE time >= ?2 AND time < ?3 AND value IS NOT NULL"
+        " GROUP BY start, user, value ORDER BY start"
+    )
+    for metric, value in _VALUES.items()
+    for user in ("user_id", "''")
+}
+_USERS = "SELECT EXISTS (SELECT 1 FROM calls WHERE user_id != '')"
+_EACH = {
+    column: (
+        f"SELECT time, user_id, {column} FROM calls"  # noqa: S608
+        f" WHERE time >= ? AND time < ? AND {column} IS NOT NULL ORDER BY time"
+    )
+    for column in MEANS
+}
+
+
+def watched_fact(calls: Calls, rule: Alert, first: float, last: float) -> WatchedFact:
+    """Return what a rule watches of the calls of a time; what is 0 or 1 is counted by the database."""
+    column = "latency_ms" if rule.metric.startswith("latency") else rule.metric
+    with calls.open() as connection:
+        if column in _EACH:
+            rows = [(*row, 1) for row in connection.execute(_EACH[column], (first, last))]
+        else:
+            metric = column if column in SHARES else ""
+            (known_users,) = connection.execute(_USERS).fetchone()
+            query = _COUNTED[metric, "user_id" if metric and known_users else "''"]
+            rows = connection.execute(query, (rule.window, first, last)).fetchall()
+    counts = np.array([row[3] for row in rows], dtype=np.int64)
+    known = np.array([bool(row[1]) for row in rows], dtype=np.bool_)
+    users = np.repeat(user_codes([row[1] for row in rows]), counts)
+    alone = ~np.repeat(known, counts)
+    users[alone] = -1 - np.arange(int(alone.sum()))  # each its own
+    times, values = (np.array([row[at] for row in rows], dtype=np.float64) for at in (0, 2))
+    return WatchedFact(np.repeat(times, counts), np.repeat(values, counts), users)
+
+
 _MEANS = {
     column: (
         f"SELECT CAST(time / ?1 AS INTEGER) AS part, count({column}), avg({column}) FROM calls"  # noqa: S608
@@ -216,14 +266,19 @@ def window_means(
     return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2]
 
 
-def topic_counts(calls: Calls, first: float, last: float) -> dict[tuple[str, str], int]:
-    """Return how many calls of a time there are by topic and user; "" where a user is not known."""
+def topic_counts(
+    calls: Calls, first: float, last: float, seconds: int
+) -> dict[float, dict[tuple[str, str], int]]:
+    """Return the calls of each window of a time by topic and user; "" where a user is not known."""
     query = (
-        "SELECT topic, user_id, count(*) FROM calls WHERE topic IS NOT NULL AND time >= ? AND time < ?"
-        " GROUP BY topic, user_id"
+        "SELECT CAST(time / ?1 AS INTEGER) * ?1 AS start, topic, user_id, count(*) FROM calls"
+        " WHERE topic IS NOT NULL AND time >= ?2 AND time < ?3 GROUP BY start, topic, user_id"
     )
+    counted: dict[float, dict[tuple[str, str], int]] = {}
     with calls.open() as connection:
-        return {(topic, user): n for topic, user, n in connection.execute(query, (first, last))}
+        for start, topic, user, n in connection.execute(query, (seconds, first, last)):
+            counted.setdefault(float(start), {})[topic, user] = n
+    return counted
 
 
 def changes(calls: Calls, rule: str = "") -> list[Change]:
@@ -236,19 +291,37 @@ def changes(calls: Calls, rule: str = "") -> list[Change]:
         ]
 
 
-def note_changes(calls: Calls, project: str, states: Sequence[AlertState], now: float) -> list[Change]:
-    """Note the states that differ from what was noted last; return those that fire, or fired before."""
+def note_changes(
+    calls: Calls, project: str, states: Sequence[AlertState], now: float, days: int = 30
+) -> list[Change]:
+    """Note the rules that began to fire or to hold; return those that fire, and those that fired before.
+
+    What was noted longer ago than so many days goes, but for the last of each rule.
+    """
     last = {change.rule: change.state for change in changes(calls)}
     changed = [
         Change(it.key, it.state, it.since, now, alert_facts(project, it))
         for it in states
-        if not math.isnan(it.since) and last.get(it.key) != it.state
+        if it.state in ("firing", "ok") and last.get(it.key) != it.state
     ]
     if changed:
         rows = [(it.rule, it.state, it.since, it.noted, orjson.dumps(it.facts)) for it in changed]
         with calls.changing() as connection:
             connection.executemany("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?, ?)", rows)
+            connection.execute(_OLD, (now - days * DAY,))
+            connection.execute(_OLD_TELLINGS, (now - days * DAY,))
     return [it for it in changed if "firing" in (it.state, last.get(it.rule))]
+
+
+DAY = 86_400
+_OLD = (
+    "DELETE FROM alerts WHERE noted < ? AND EXISTS"
+    " (SELECT 1 FROM alerts AS later WHERE later.rule = alerts.rule AND later.noted > alerts.noted)"
+)
+_OLD_TELLINGS = (
+    "DELETE FROM tellings WHERE told < ?"
+    " AND (rule, state, since) NOT IN (SELECT rule, state, since FROM alerts)"
+)
 
 
 def rule_key(rule: Alert) -> str:

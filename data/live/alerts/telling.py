@@ -124,8 +124,7 @@ def to_tell(calls: Calls, policy: Policy, now: float, names: Sequence[str]) -> l
     """
     noted: dict[str, list[Change]] = {}
     for change in changes(calls):
-        if change.state in ("firing", "ok"):
-            noted.setdefault(change.rule, []).append(change)
+        noted.setdefault(change.rule, []).append(change)
     told = _told(calls)
     waiting = []
     for rule in policy.alerts:

@@ -11,14 +11,15 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.jobs import ask_to_stop, jobs_of
 from ragtriage.data.live.alerts.judging import judge_due
 from ragtriage.data.live.alerts.scores import LiveScores
-from ragtriage.data.live.alerts.states import alert_states, note_baselines, note_changes
+from ragtriage.data.live.alerts.states import alert_states, note_baselines, note_changes, rule_key
 from ragtriage.data.live.alerts.telling import tell_pending
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import Policy
 from ragtriage.data.live.topics import give_topics
 from ragtriage.data.scoring.run_store import RunStore
 
-EVERY = 60.0  # seconds between two looks at what is not due by a window that ended
+EVERY = 60.0  # seconds between two looks at what no window that ended makes due
+LOOKS = 10  # at a window that goes on, for what comes late
 AFTER_A_FAILURE = 600.0  # before the judge is asked again
 Say = Callable[[str], None]
 
@@ -50,20 +51,19 @@ class Watch:
         self._say = say
         self._said: dict[str, str] = {}  # by subject, so that nothing is said twice in a row
         self._ended = Event()
-        self._looked: tuple[float, ...] = ()
-        self._next_look = 0.0
+        self._next_look: dict[str, float] = {}  # at each rule, by its key
+        self._next_topics = 0.0
         self._next = {"telling": math.inf, "judging": 0.0}  # when to try again what is not due otherwise
         self._threads: dict[str, Thread] = {}
 
     def round(self, policy: Policy, now: float) -> None:
         """Do what is due at a time; return before telling and judging end."""
-        due = self._is_due(policy, now)
-        if due:
+        if now >= self._next_topics:
             give_topics(self.calls, now)
-            note_baselines(self.calls, policy)
-            states = alert_states(self.calls, policy, now, LiveScores(self.store, self.calls))
-            for change in note_changes(self.calls, self.project, states, now):
-                self._say(str(change.facts["text"]))
+            self._next_topics = now + EVERY
+        due = tuple(rule for rule in policy.alerts if now >= self._next_look.get(rule_key(rule), 0.0))
+        if due:
+            self._look(policy.model_copy(update={"alerts": due}), now)
         if policy.alerts and (due or now >= self._next["telling"]):
             self._begin("telling", lambda: self._tell(policy, now), now)
         if policy.judge is not None and now >= self._next["judging"]:
@@ -84,13 +84,15 @@ class Watch:
         for thread in list(self._threads.values()):
             thread.join()
 
-    def _is_due(self, policy: Policy, now: float) -> bool:
-        """Return whether a window of a rule ended, or a while passed, since the last look."""
-        ends = tuple((now - policy.windows.settle) // rule.window for rule in policy.alerts)
-        due = ends != self._looked or now >= self._next_look
-        if due:
-            self._looked, self._next_look = ends, now + EVERY
-        return due
+    def _look(self, policy: Policy, now: float) -> None:
+        """Note what became of rules, and when to look again: as a window ends, and for calls that come late."""
+        note_baselines(self.calls, policy)
+        states = alert_states(self.calls, policy, now, LiveScores(self.store, self.calls))
+        for change in note_changes(self.calls, self.project, states, now, policy.retention.days):
+            self._say(str(change.facts["text"]))
+        for rule in policy.alerts:
+            ends = ((now - policy.windows.settle) // rule.window + 1) * rule.window + policy.windows.settle
+            self._next_look[rule_key(rule)] = min(ends, now + max(EVERY, rule.window / LOOKS))
 
     def _tell(self, policy: Policy, now: float) -> None:
         problems = tell_pending(self.calls, policy, now, self._environment)
