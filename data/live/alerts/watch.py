@@ -85,7 +85,7 @@ class Watch:
             thread.join()
 
     def _look(self, policy: Policy, now: float) -> None:
-        """Note what became of rules, and when to look again: as a window ends, and for calls that come late."""
+        """Note what became of rules, and when to look again: as a window ends, and for late calls."""
         note_baselines(self.calls, policy)
         states = alert_states(self.calls, policy, now, LiveScores(self.store, self.calls))
         for change in note_changes(self.calls, self.project, states, now, policy.retention.days):
