@@ -335,6 +335,7 @@ def test_a_short_id_is_found_as_a_whole_word_only(tmp_path: Path) -> None:
     live.work()
     result = forget(live.store, "7", dry=False)
     assert {(each.what, each.n) for each in result.found} >= {("calls", 2)}
+    assert not result.searched
     assert len(live.calls.facts(0, 1e12).trace_id) == 10
     assert CANARY.encode() not in everything(live.root)
 

@@ -39,7 +39,7 @@ def forget(workspace: str | None, user_id: str, project: str | None, yes: bool, 
     if as_json:
         print_json({**asdict(result), "n": result.n, "not_reached": OUTSIDE})
     else:
-        click.echo("\n\n".join(map(wrapped, map(plain, [_said(result)]))))
+        click.echo(wrapped(plain(_said(result))))
         for title, found in (("Found" if not yes else "Removed", result.found), ("Left", result.remains)):
             if found:
                 click.echo(f"\n{result_text(_table(title, found))}")
@@ -48,13 +48,15 @@ def forget(workspace: str | None, user_id: str, project: str | None, yes: bool, 
 
 
 def _said(result: Forgotten) -> str:
-    if not result.n and not result.remains:
-        return "Nothing of this user is in the workspace."
-    if not result.removed:
-        return f"{count(result.n, 'thing')} of this user would be removed; --yes removes them."
     unreadable = "".join(f" Not searched: {fault}." for fault in result.unreadable)
+    if not result.n and not result.remains:
+        return f"Nothing of this user is in the workspace.{unreadable}"
+    if not result.removed:
+        return f"{count(result.n, 'thing')} of this user would be removed; --yes removes them.{unreadable}"
     left = sum(found.n for found in result.remains)
     rest = f"{count(left, 'mention')} left, see below." if left else "Nothing of this user is left."
+    if not result.searched:
+        rest += " An id this short stands in anything: files were searched for the traces alone."
     return f"{count(result.n, 'thing')} of this user removed. {rest}{unreadable}"
 
 

@@ -26,7 +26,7 @@ from ragtriage.data.live.forgetting.personal_data import (
     move_windows,
     strings_in,
 )
-from ragtriage.data.live.forgetting.remains import remains_of
+from ragtriage.data.live.forgetting.remains import FEWEST_BYTES, remains_of
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import BUSY_SECONDS, must_write
 from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results
@@ -59,6 +59,7 @@ class Forgotten:
     found: tuple[Found, ...]
     remains: tuple[Found, ...]  # what names the user still, and where; only looked for after a removal
     unreadable: tuple[str, ...]  # runs that cannot be read, and so not searched
+    searched: bool  # whether files were searched for the id itself, which a short one stands anywhere in
 
     @property
     def n(self) -> int:
@@ -108,10 +109,11 @@ def forget(store: RunStore, user_id: str, project: str | None = None, *, dry: bo
             tally.add(each.path, _NOUNS[table], n)
     unreadable = tuple(store.unreadable().values())
     if dry:
-        return Forgotten(False, tuple(tally.found), (), unreadable)
+        return Forgotten(False, tuple(tally.found), (), unreadable, searched=False)
     _overwrite(store, calls)
     left = tuple(Found(path, "mentions", n) for path, n in remains_of(store.workspace.root, person))
-    return Forgotten(True, tuple(tally.found), left, unreadable)
+    searched = len(user_id.encode()) >= FEWEST_BYTES
+    return Forgotten(True, tuple(tally.found), left, unreadable, searched)
 
 
 def _overwrite(store: RunStore, calls: Sequence[Calls]) -> None:
