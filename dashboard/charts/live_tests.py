@@ -25,13 +25,14 @@ NAME, LEAST_SHARE = 16, 0.045  # characters of an arm; a part that holds its num
 ROOM = 1.15  # of the axis beyond what is drawn
 EARLY = 4  # the first quarter of the looks may leave the picture
 STEPS = 40
+LATER = 0.35  # opacity of a look that was not yet there at the chosen one
 
 
 def looks_chart(arm: ArmResult, looks: Sequence[Look], chosen: int, tokens: Tokens) -> go.Figure:
     """Draw the difference of the deciding metric at each look; the custom data of a point is its number.
 
     Args:
-        arm: whose looks they are.
+        arm: whose looks they are, as it was known at the chosen one.
         looks: all of the test, the oldest first.
         chosen: number of the look on display, from 1; 0 for the last.
         tokens: colours.
@@ -56,6 +57,7 @@ def looks_chart(arm: ArmResult, looks: Sequence[Look], chosen: int, tokens: Toke
         marker={
             "size": [13 if at == chosen else 9 for at in range(1, len(looks) + 1)],
             "color": [colour or tokens.background for colour in colours],
+            "opacity": [1.0 if at <= chosen else LATER for at in range(1, len(looks) + 1)],
             "line": {"width": 2, "color": [colour or tokens.primary for colour in colours]},
         },
         customdata=[[at] for at in range(1, len(looks) + 1)],
@@ -193,7 +195,9 @@ def answers_chart(counts: Mapping[str, Sequence[int]], tokens: Tokens) -> go.Fig
         tickvals=list(range(len(names))), ticktext=titles, showgrid=False, zeroline=False,
         range=[len(names) - 0.6, -0.75],
     )  # fmt: skip
-    return figure.update_xaxes(range=[0, 1], tickformat=".0%", showgrid=False, zeroline=False)
+    ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
+    texts = [percent(tick) for tick in ticks]
+    return figure.update_xaxes(range=[0, 1], tickvals=ticks, ticktext=texts, showgrid=False, zeroline=False)
 
 
 def power_chart(metric: MetricResult, result: Difference, worth: float | None, tokens: Tokens) -> go.Figure:
@@ -227,4 +231,5 @@ def power_chart(metric: MetricResult, result: Difference, worth: float | None, t
     with_tokens(figure, tokens, POWER_HEIGHT, margin={"l": 8, "r": 12, "t": 18, "b": 40})
     figure.update_yaxes(type="log", gridcolor=tokens.border, showgrid=True, dtick=1, tickformat="~s")
     unit = "difference" if metric.kind == "mean" else "points"
-    return figure.update_xaxes(title=unit, range=[0, factor * high], showgrid=False, zeroline=False)
+    title = {"text": unit, "font": {"size": 12}}
+    return figure.update_xaxes(title=title, range=[0, factor * high], showgrid=False, zeroline=False)

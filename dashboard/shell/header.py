@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from ragtriage.dashboard.shell.components import finding_list
+from ragtriage.dashboard.shell.kept_tests import live_test_link
 from ragtriage.dashboard.shell.session import View, keep
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.shell.widgets import choose, show_in
@@ -32,6 +33,7 @@ CONVENTIONS = {
 }
 WITHOUT_FINDINGS = ("runs", "present", "experiments")  # about many runs, which score none by themselves
 WITHOUT_BASELINE = ("diagnosis", "experiments", "judge")  # pages that compare with no baseline
+LIVE = ("", "triage", "compare")  # pages that say what users did with the version
 PROJECT_WIDTHS = (124, 190)  # pixels, by the length of the name; the runs share the rest of the row
 
 
@@ -43,6 +45,8 @@ def draw_header(view: View, page: str) -> None:
             _pick_run(view)
         if page not in WITHOUT_BASELINE:
             _pick_baseline(view, page)
+        if page in LIVE:
+            live_test_link(view)
         if not may_write():
             st.badge("Read only", icon=":material/lock:", color="gray", help="Nothing can be changed here.")
         if not view.run.means and page not in WITHOUT_FINDINGS:

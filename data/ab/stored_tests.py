@@ -24,7 +24,7 @@ from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.store.access import must_write
 from ragtriage.data.store.sample_models import is_unicode
 from ragtriage.data.store.stored_file import replace_file
-from ragtriage.data.store.workspace import Workspace, utc_now, writing
+from ragtriage.data.store.workspace import Run, Workspace, utc_now, writing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,6 +87,18 @@ class StoredTest:
             in_both=self.facts["in_both"],
             left_out=self.facts["left_out"],
         )
+
+
+def arm_runs(test: StoredTest, runs: Sequence[Run]) -> dict[str, Run]:
+    """Return arm -> the run of the same version: that it was kept with, else the only one of its name."""
+    by_id = {run.run_id: run for run in runs}
+    found = {}
+    for arm in test.arms:
+        named = [run for run in runs if run.name == arm]
+        run = by_id.get(test.runs.get(arm, "")) or (named[0] if len(named) == 1 else None)
+        if run is not None:
+            found[arm] = run
+    return found
 
 
 def chosen_options(options: TestOptions, **chosen: Any) -> TestOptions:

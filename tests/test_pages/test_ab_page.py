@@ -171,3 +171,23 @@ def test_the_json_of_the_menu_is_that_of_the_command(
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     answer = json.loads(answer_json(open_test(kept)))
     assert answer == run(capsys, workspace.workspace.root, "ab", kept.name, "--json").json
+
+
+def test_a_run_that_is_an_arm_says_what_users_did(
+    own_demo: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triage and Compare of V2 have the verdict as a chip; of the base with the arm's name; of V3 none."""
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(own_demo.workspace.root))
+    runs = {run.name: run.run_id for run in own_demo.runs("handbook")}
+
+    def chips(name: str) -> list[str]:
+        app = AppTest.from_file(str(APP), default_timeout=60)
+        app.query_params.update({"project": "handbook", "run": runs[name]})
+        app.run()
+        assert not app.exception
+        labels = [link.proto.label.replace("\\", "") for link in app.get("page_link")]
+        return [label for label in labels if "live:" in label]
+
+    assert chips("V2 smaller chunks") == [":orange-badge[! live: task completed +6.0 points]"]
+    assert chips("V1 baseline") == [":orange-badge[! live: V2 task completed +6.0 points]"]
+    assert chips("V3 strict prompt") == []

@@ -92,11 +92,15 @@ if opened.look and (look := opened.shown_look) is not None:
             "All that is known now", key="last_look", type="tertiary", on_click=keep, kwargs={"look": 0}
         )
 test = opened.test
-size = f"{sum(test.units.values()):,} users · {sum(test.rows.values()):,} rows"
-size = size if test.by_user else count(sum(test.rows.values()), "row")
+units, rows = sum(test.units.values()), sum(test.rows.values())
+size = (
+    f"{count(units, 'user')}{f' · {rows:,} rows' if rows > units else ''}"
+    if test.by_user
+    else count(rows, "row")
+)
 days = "" if test.days is None else f" · {count(round(test.days), 'day')}"
 other = "" if test.metric == usual else f"chosen now; {metric_title(usual)} was to decide"
-open_page(ab_headline(test), [f"{size}{days}", shorten(stored.note, 60), other])
+open_page(ab_headline(test), [line for line in (f"{size}{days}", shorten(stored.note, 60), other) if line])
 draw_tiles(tiles_of(opened))
 if test.state == "split_broken" or opened.lead is None:
     arms_section(opened)

@@ -20,8 +20,9 @@ from ragtriage.dashboard.pages.ab_tests.opened import Opened
 from ragtriage.dashboard.present.page_html.blocks import ArmRow, Strip, arm_row, fact_rows, section_title
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, current_theme, draw, draw_html
 from ragtriage.dashboard.shell.session import go_to_page, open_store
-from ragtriage.dashboard.wording.escaping import markdown_text, shorten
+from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
 from ragtriage.data.ab.ab_test import ArmResult, LiveTest, MetricResult
+from ragtriage.data.ab.stored_tests import arm_runs
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.number_text import NOT_MEASURED, count, percent
 from ragtriage.metrics.statistics.power import units_per_arm
@@ -31,23 +32,9 @@ ROW = 34  # pixels
 CLEAR = {"baseline": "", "versions": (), "other": "", "case": ""}
 
 
-def runs_of(opened: Opened) -> dict[str, Run]:
-    """Return arm -> the run of the same version: the one that it was kept with, else that of its name."""
-    stored, runs = opened.stored, open_store().runs()
-    by_id = {run.run_id: run for run in runs}
-    named: dict[str, list[Run]] = {}
-    for run in runs:
-        named.setdefault(run.name, []).append(run)
-    found = {arm: by_id.get(stored.runs.get(arm, "")) for arm in stored.arms}
-    for arm in stored.arms:
-        same = named.get(arm, [])
-        found[arm] = found[arm] or (same[0] if len(same) == 1 else None)
-    return {arm: run for arm, run in found.items() if run is not None}
-
-
 def arms_section(opened: Opened) -> None:
     """Draw a row for each arm; its name leads to the run of the same version."""
-    test, lead, runs = opened.test, opened.lead, runs_of(opened)
+    test, lead, runs = opened.test, opened.lead, arm_runs(opened.stored, open_store().runs())
     words = {len(test.arms): "each is a run of its own"}.get(len(runs), "")
     title = f"{('Two', 'Three', 'Four')[len(test.arms) - 2] if len(test.arms) < 5 else len(test.arms)} arms"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -65,12 +52,13 @@ def arms_section(opened: Opened) -> None:
                     run=runs[lead.arm].run_id,
                     **{**CLEAR, "baseline": base.run_id},
                 )
-    for at, arm in enumerate(test.arms):
-        _arm(opened, at, arm, runs)
+    with st.container(gap="xxsmall"):
+        for at, arm in enumerate(test.arms):
+            _arm(opened, at, arm, runs)
     hidden = test.state == "split_broken"
     facts = [
         "A name: its losses in Triage. The list: its cases" if runs else "",
-        f"{metric_title(test.metric)} with its 95 % interval" if test.metric and not hidden else "",
+        f"{capital(metric_title(test.metric))} with its 95 % interval" if test.metric and not hidden else "",
         f"{count(test.in_both, 'user')} in two arms left out" if test.in_both else "",
         *(f"left out: {why}, {n:,} in all" for why, n in test.left_out.items() if "two arms" not in why),
     ]
@@ -79,8 +67,13 @@ def arms_section(opened: Opened) -> None:
 
 def _arm(opened: Opened, at: int, arm: str, runs: dict[str, Run]) -> None:
     name = shorten(arm, NAME) + (" (base)" if arm == opened.test.base else "")
+    width = 44 + 8 * max(
+        len(shorten(other, NAME)) + 7 * (other == opened.test.base) for other in opened.test.arms
+    )
     with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
-        with st.container(width=190, horizontal=True, wrap=False, vertical_alignment="center", gap=None):
+        with st.container(
+            width=width, horizontal=True, wrap=False, vertical_alignment="center", gap="xsmall"
+        ):
             if arm in runs:
                 run = runs[arm]
                 if st.button(
@@ -108,7 +101,7 @@ def _row(opened: Opened, arm: str) -> ArmRow:
     sizes = [count(test.units[arm], "user")] if test.by_user else []
     sizes.append(count(test.rows[arm], "row"))
     if lead is None or test.state == "split_broken":
-        return ArmRow(sizes, "", "", Strip(None, label="not shown"))
+        return ArmRow(sizes, "", "", Strip(None))
     metric, levels = lead.decides, opened.levels[lead.decides.name]
     level = levels[arm]
     known = isfinite(level.low)
@@ -178,7 +171,7 @@ def _facts(test: LiveTest, lead: ArmResult) -> list[tuple[str, str]]:
 def _to_settle(test: LiveTest, metric: MetricResult) -> tuple[str, str]:
     """Return what a guardrail takes to hold where nothing is lost in truth: its margin shown at power 0.8."""
     result, margin = metric.result, metric.margin
-    title = f"To settle {metric_title(metric.name)} if nothing is lost"
+    title = f"To settle “{metric_title(metric.name)}” if nothing is lost"
     if result is None or not margin:
         return title, NOT_MEASURED
     needed = units_per_arm((result.base_variance, result.arm_variance), margin)

@@ -99,6 +99,7 @@ def _change_strip(metric: MetricResult, low: float, high: float, state: State) -
     gate = None if metric.margin is None else -metric.margin
     reach = 1.15 * max(abs(left), abs(right), abs(gate or 0.0), 1e-12)
     beyond = not low <= 0 <= high if metric.margin is None else state != "cannot tell"
+    beyond = beyond and metric.role != "watched"  # tested by nothing
     return Strip(
         sign * result.difference, left, right, gate, None, state,
         f"difference {change_text(metric, result.difference)}", -reach, reach,
@@ -155,7 +156,7 @@ def _shows_tile(test: LiveTest, lead: ArmResult) -> Tile:
     return Tile(
         "Shows today", change_text(metric, smallest).lstrip("+"), state,
         "" if smallest is None else "fine" if fine else "coarse",
-        f"{given} {change_text(metric, worth).lstrip('+')}", f"smallest difference at power 0.8{base}",
+        "", f"smallest at power 0.8 · {given} {change_text(metric, worth).lstrip('+')}{base}",
         Strip(smallest, gate=worth, state=state, label="smallest difference", end=COARSE * (worth or 1.0),
             higher_is_better=False),
         help="The smallest difference that so many users show in four of five tests, by one look.",
@@ -216,7 +217,7 @@ def _answered_tile(metric: MetricResult) -> Tile:
         foot = "record how many were asked"
         return Tile("Answered", NOT_MEASURED, "not measured", "not recorded", "", foot, Strip(None))
     base, arm = metric.response
-    foot = f"of the rows have {metric_title(metric.name)}; how many were asked is not known"
+    foot = "of the rows; not of those who were asked"
     strip = Strip(arm, base=base, state="not measured", label="share of rows with a value")
     return Tile(
         "Answered", percent(arm), "not measured", "", f"{percent(base)} → {percent(arm)}", foot, strip
@@ -225,17 +226,16 @@ def _answered_tile(metric: MetricResult) -> Tile:
 
 def looks_section(opened: Opened) -> None:
     """Draw the difference over time, or what the arms answered where nobody was assigned to one."""
-    lead, whole = opened.lead, opened.whole.lead
-    if lead is None or whole is None:
+    lead = opened.lead
+    if lead is None:
         return
     tokens, metric = THEMES[current_theme()], lead.decides
     if opened.looks:
         unit = "Points, " if metric.kind != "mean" else ""
-        title = looks_title(whole, len(opened.looks))
-        st.html(section_title(title))
+        st.html(section_title(looks_title(lead, len(lead.looks))))
         draw(
-            looks_chart(whole, opened.looks, opened.look or len(opened.looks), tokens), "live_looks",
-            looks_alt(whole, opened.looks), theme=None, on_click=_choose_look(len(opened.looks)),
+            looks_chart(lead, opened.looks, opened.look or len(opened.looks), tokens), "live_looks",
+            looks_alt(lead, lead.looks), theme=None, on_click=_choose_look(len(opened.looks)),
             config=WITHOUT_BAR,
         )  # fmt: skip
         st.caption(

@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import cached_property
 
 from ragtriage.dashboard.shell.kept_results import kept
+from ragtriage.dashboard.shell.kept_tests import concluded, rows_of
 from ragtriage.dashboard.shell.session import current_selection
-from ragtriage.data.ab.ab_test import ArmResult, LiveTest, MetricResult, TestOptions, live_test
+from ragtriage.data.ab.ab_test import ArmResult, LiveTest, MetricResult, TestOptions
 from ragtriage.data.ab.looks import Look
 from ragtriage.data.ab.measures import answer_counts, arm_levels, deciding, measures_of
-from ragtriage.data.ab.reading import TestRows
 from ragtriage.data.ab.stored_tests import StoredTest, chosen_options
 from ragtriage.metrics.ab.differences import ArmLevel
 
@@ -84,18 +84,6 @@ def metric_names(stored: StoredTest) -> tuple[str, ...]:
     usual = usual_metric(stored)
     names = [name for name, each in measures_of(rows_of(stored)).items() if each.kind != "answered"]
     return tuple(dict.fromkeys([*filter(None, [usual]), *names]))
-
-
-@kept
-def rows_of(stored: StoredTest) -> TestRows:
-    """Return the rows of a test."""
-    return stored.rows()
-
-
-@kept
-def concluded(stored: StoredTest, options: TestOptions) -> LiveTest:
-    """Return the conclusion of a test."""
-    return live_test(rows_of(stored), options)
 
 
 @kept
