@@ -113,7 +113,6 @@ def test_the_curve_of_power_goes_through_what_is_needed(tmp_path: Path) -> None:
     texts = {trace.text[0]: (trace.x[0], trace.y[0]) for trace in figure.data if trace.text}
     assert texts[f"seen now: {metric.needed_per_arm:,} an arm"][1] == metric.needed_per_arm
     assert next(y for text, (_, y) in texts.items() if text.startswith("now:")) == 300
-    levels = arm_levels(
-        read_test([tmp_path / "rows.csv"]), measures_of(read_test([tmp_path / "rows.csv"]))["nps_score"]
-    )
+    rows = read_test([tmp_path / "rows.csv"])
+    levels = arm_levels(rows, measures_of(rows)["nps_score"])
     assert levels_chart(levels, metric, "V1", LIGHT).layout.xaxis.ticktext[0] == "V1 (base)"

@@ -1,4 +1,4 @@
-"""The page A/B in a real browser: a metric, a look, an arm's run and back, a reload, the address elsewhere."""
+"""The page A/B in a real browser: a metric, a look, an arm's run and back, a reload, another window."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def test_a_live_test_is_read_and_its_arm_opened(site: Site) -> None:
         "V2 beats V1: task completed +6.0 points; back within 7 days is not settled", timeout=PATIENCE
     )
     page.wait_for_selector(".st-key-live_looks .scatterlayer path.point", timeout=PATIENCE)
-    page.mouse.click(*page.evaluate(CLICK_LOOK, 2))
+    place = page.evaluate(CLICK_LOOK, 2)
+    page.mouse.move(*place)
+    page.wait_for_timeout(200)
+    page.mouse.click(*place)
     expect(page.get_by_text("As known at look 3 of 14")).to_be_visible(timeout=PATIENCE)
     site.settle()
     assert "look=3" in page.url
@@ -42,9 +45,9 @@ def test_a_live_test_is_read_and_its_arm_opened(site: Site) -> None:
     expect(statement).to_contain_text("NPS", timeout=PATIENCE)
     site.settle()
     assert "deciding=nps_score" in page.url
-    page.locator(".st-key-arm_1 button").click()
+    page.locator(".st-key-arm_1 button").first.click()
     expect(statement).to_contain_text("V2 smaller chunks", timeout=PATIENCE)
     site.settle()
-    page.get_by_text("live: task completed +6.0 points").click()
+    page.get_by_role("link", name="live: task completed +6.0 points").click()
     expect(statement).to_contain_text("V2 beats V1: task completed", timeout=PATIENCE)
     assert site.outside == []
