@@ -37,6 +37,7 @@ NOT_RUN = {
     "docs/context.md": ["needs models on the machine"],
     "docs/checks-safety.md": ["needs a service"],
     "docs/docker.md": ["needs Docker", "needs Docker"],
+    "docs/live.md": ["runs until it is stopped", "needs an instrumentor of OpenInference"],
     "docs/export_back.md": ["needs the library datasets"],
 }
 ELSEWHERE = re.compile(r"run by (?P<test>tests/\S+\.py)")

@@ -119,6 +119,16 @@ def test_spans_of_the_vercel_sdk() -> None:
     assert json.loads(recipe["answer"])["name"] == "Scrambled Eggs"
 
 
+def test_documents_that_llamaindex_takes_in_are_no_question(tmp_path: Path) -> None:
+    nodes = "<Document(id_=leave.md)>\n<Document(id_=sick.md)>"
+    path = tmp_path / "spans.jsonl"
+    split = span("SentenceSplitter", None, 0, {"input.value": nodes, "output.value": "<TextNode(id_=1)>"})
+    asked = {**span("query", None, 9, {"input.value": "Is <Document(id_=1)> there?"}), "traceId": "cd" * 16}
+    path.write_text(json.dumps(export(split, asked)), encoding="utf-8")
+    (samples,) = read(path).values()
+    assert [sample["question"] for sample in samples] == ["Is <Document(id_=1)> there?"]
+
+
 def test_attributes_of_openllmetry(tmp_path: Path) -> None:
     found = {"db.query.result.id": "d1", "db.query.result.document": "Ann wrote it."}
     sample = one(

@@ -223,6 +223,8 @@ def sample_of_trace(
     if not unfit and all(span.kind == "embedding" for span in trace.spans):
         unfit = "a trace of embeddings alone"
     question = None if unfit else _question(trace)
+    if question is not None and _lists_nodes(question):
+        question, unfit = None, "a trace of documents that are taken in"
     if question is None:
         errors.leave_out(unfit or "a trace without a question")
         return None
@@ -264,6 +266,12 @@ def sample_of_trace(
     return {key: value for key, value in sample.items() if value is not None and value not in ({}, "")} | (
         {"answer": None} if answer is None else {}
     )
+
+
+def _lists_nodes(text: str) -> bool:
+    """Return whether a text is nodes of LlamaIndex alone, as its splitters record their input."""
+    lines = text.splitlines()
+    return text.startswith("<") and all("(id_=" in line and line.endswith(")>") for line in lines)
 
 
 def _question(trace: Trace) -> str | None:
