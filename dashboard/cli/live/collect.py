@@ -23,6 +23,7 @@ from ragtriage.data.errors import DataError
 if TYPE_CHECKING:
     from ragtriage.data.live.policy import PolicyFile
     from ragtriage.data.live.receiver import Intake
+    from ragtriage.data.live.worker import Worker
 
 PORT = 4318  # of OTLP over HTTP
 TOKEN = "RAGTRIAGE_COLLECT_TOKEN"  # noqa: S105 -- name of a variable
@@ -71,7 +72,7 @@ def collect(
     address = BindAddress(host)
     token = "" if files else _token(address, token_file)
     store = open_store(workspace, create=True)
-    project = project or store.usual_project()
+    project = store.usual_project() if project is None else project
     folder = live_folder(store.workspace, project)
     policy = read_policy(folder / FILE_NAME)
     with Journal(folder / JOURNAL, most_stored=policy.policy.retention.megabytes << 20) as journal:
@@ -80,8 +81,7 @@ def collect(
         for note in journal.notes:
             _say(note)
         if files:
-            _take_in(files, intake)
-            worker.round(time.time(), whole=True)
+            _take_in(files, intake, worker)
             return
         with _listening(address, port) as listener:
             click.echo(_start_text(address, listener.getsockname()[1], project, folder, policy))
@@ -196,11 +196,18 @@ async def _serve(listener: socket.socket, address: BindAddress, token: str, inta
     await Server(config).serve([listener])
 
 
-def _take_in(files: tuple[Path, ...], intake: Intake) -> None:
-    from ragtriage.data.live.span_files import take_in_file
+def _take_in(files: tuple[Path, ...], intake: Intake, worker: Worker) -> None:
+    from ragtriage.data.live.span_files import calls_among, take_in_file
 
+    traces: set[str] = set()
     for file in files:
         taken = take_in_file(file, intake)
-        left = "".join(f"; left out: {n:,} x {reason}" for reason, n in taken.left_out.items())
-        click.echo(f"{file}: {taken.spans:,} spans of {taken.traces:,} traces{left}")
+        left = "".join(f"; left out: {n:,} {reason}" for reason, n in taken.left_out.items())
+        click.echo(f"{file}: {taken.spans:,} spans of {len(taken.traces):,} traces{left}")
+        traces |= taken.traces
     intake.count(now=True)
+    worker.round(time.time(), whole=True)
+    n = calls_among(worker.calls, traces)
+    days = worker.policy.retention.days
+    others = f"; the others ask nothing, or are older than {days} days (retention)" if n < len(traces) else ""
+    click.echo(f"{n:,} of {len(traces):,} traces are calls of project {worker.project}{others}")

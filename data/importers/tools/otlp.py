@@ -104,9 +104,7 @@ class _Reader:
         if not isinstance(row, Mapping):
             self._errors.add(line, "", "is not a span", "an object with the ids and attributes of a span")
             return
-        resource = row.get("resource")
-        run = service_name(_plain(mapping(resource).get("attributes")))
-        self._add(line, _with_attributes(_of_sdk(row, run), row))
+        self._add(line, printed_span(row))
 
     def _add(self, line: int, span: Span) -> None:
         self._spans += 1
@@ -157,6 +155,12 @@ def _of_otlp(record: Mapping[str, Any], run: str) -> Span:
         end=span.nanoseconds("endTimeUnixNano", "end_time_unix_nano"),
         run=run,
     )
+
+
+def printed_span(row: Mapping[str, Any]) -> Span:
+    """Return a span from what an SDK prints of it."""
+    run = service_name(_plain(mapping(row.get("resource")).get("attributes")))
+    return _with_attributes(_of_sdk(row, run), row)
 
 
 def _of_sdk(record: Mapping[str, Any], run: str) -> Span:
@@ -264,7 +268,7 @@ def _holds(look: Mapping[str, Any], keys: Iterable[str]) -> bool:
     return any("resource" in group or not group.keys().isdisjoint(SCOPES) for group in _objects(look, *keys))
 
 
-def _is_printed(peek: Peek) -> bool:
+def is_printed(peek: Peek) -> bool:
     """Return whether rows are spans as the SDKs print them; those of Phoenix have `span_kind`."""
     if peek.kind not in ("json", "jsonl") or not {"attributes", "name"} <= peek.first.keys():
         return False
@@ -275,5 +279,5 @@ def _is_printed(peek: Peek) -> bool:
 READERS = {
     "otlp": Reader(read, lambda peek: any(_holds(look, SPANS) for look in _looks(peek))),
     "otlp_logs": Reader(read, lambda peek: any(_holds(look, LOGS) for look in _looks(peek))),
-    "otel_spans": Reader(read_spans, _is_printed),
+    "otel_spans": Reader(read_spans, is_printed),
 }
