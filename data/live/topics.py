@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -151,6 +151,35 @@ def give_topics(calls: Calls, now: float) -> int:
         total += len(rows)
         if len(rows) < AT_ONCE:
             return total
+
+
+def forget_words(calls: Calls) -> int:
+    """Remove from the topics what no stored question says any more, and return how many words that were.
+
+    So a topic keeps no word of a user whose calls were deleted. One that loses its own word goes.
+    """
+    folder = calls.path.parent
+    topics = Topics.load(folder)
+    if topics is None:
+        return 0
+    with calls.open() as connection:
+        rows = connection.execute("SELECT DISTINCT question FROM calls WHERE question IS NOT NULL").fetchall()
+    said = {" ".join(term) for row in rows for term in _terms(row[0])}
+    written = "\n".join(row[0].casefold() for row in rows)
+    left = [
+        replace(topic, words={word: weight for word, weight in topic.words.items() if word in said})
+        for topic in topics.topics
+        if topic.name.casefold() in written and next(iter(topic.words)) in said
+    ]
+    lost = sum(len(topic.words) for topic in topics.topics) - sum(len(topic.words) for topic in left)
+    if lost:
+        Topics(tuple(left)).save(folder)
+        gone = {topic.name for topic in topics.topics} - {topic.name for topic in left}
+        with calls.changing() as connection:
+            connection.executemany(
+                "UPDATE calls SET topic = NULL WHERE topic = ?", [(name,) for name in gone]
+            )
+    return lost
 
 
 def _renewed(calls: Calls, topics: Topics | None, now: float) -> Topics | None:

@@ -9,9 +9,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from live_calls import BEGIN, call, made, put
 
 from ragtriage.data.errors import WorkspaceError
-from ragtriage.data.live.topics import FILE_NAME, MOST, OTHER, Topics
+from ragtriage.data.live.forgetting.deletion import forget
+from ragtriage.data.live.topics import DAY, FILE_NAME, MOST, OTHER, Topics, give_topics
 
 BUNDLED = files("ragtriage.data") / "bundled"
 HANDBOOK = [
@@ -110,3 +112,39 @@ def test_topics_are_stored_and_a_damaged_file_is_refused(tmp_path: Path) -> None
 def test_odd_questions_have_a_topic_or_none(question: str) -> None:
     topics = Topics.learned([*HANDBOOK, question])
     assert topics.topic_of(question) in topics.names
+
+
+def test_calls_are_given_topics_which_are_kept_and_renewed(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    put(calls, *(call(f"{at}", at, question=question) for at, question in enumerate(HANDBOOK)))
+    assert give_topics(calls, BEGIN + 100) == 0  # too few, and the first day is not over
+    assert give_topics(calls, BEGIN + DAY + 100) == len(HANDBOOK)
+    topics = Topics.load(calls.path.parent)
+    assert topics == Topics.learned(HANDBOOK)
+    found = calls.facts(BEGIN, BEGIN + DAY).topic
+    assert found == [topics.topic_of(question) for question in HANDBOOK]
+    later = [f"Is the cafeteria open on floor {chr(97 + at)}{chr(98 + at)}?" for at in range(24)] + HANDBOOK
+    for day in (1.5, 3.5):  # new ones are looked for once a day
+        put(calls, *(call(f"{day}/{at}", day * DAY + at, question=text) for at, text in enumerate(later)))
+        assert give_topics(calls, BEGIN + day * DAY + 1000) == len(later)
+    assert [topic.is_new for topic in (Topics.load(calls.path.parent) or topics).topics].count(True) >= 1
+
+
+def test_words_of_a_user_who_is_forgotten_leave_the_topics(tmp_path: Path) -> None:
+    store, calls = made(tmp_path)
+    secret = [f"Where is my xanthippe {word}?" for word in ("desk", "chair", "lamp", "bike", "door", "sofa")]
+    texts = [(question, "") for question in HANDBOOK] + [(question, "ada") for question in secret]
+    put(calls, *(call(f"{at}", at, question=text, user_id=user) for at, (text, user) in enumerate(texts)))
+    give_topics(calls, BEGIN + DAY + 100)
+    path = calls.path.parent / FILE_NAME
+    assert b"xanthipp" in path.read_bytes()
+    before = Topics.load(calls.path.parent)
+    found = forget(store, "ada", dry=False)
+    assert ("live/shop/topics.json", "words of topics") in [(each.place, each.what) for each in found.found]
+    assert b"xanthipp" not in path.read_bytes()
+    after = Topics.load(calls.path.parent)
+    assert before is not None
+    assert after is not None
+    assert [topic.name for topic in after.topics] == [
+        topic.name for topic in before.topics if "xanthippe" not in topic.name
+    ]

@@ -27,6 +27,8 @@ from ragtriage.data.live.forgetting.personal_data import (
     strings_in,
 )
 from ragtriage.data.live.forgetting.remains import FEWEST_BYTES, remains_of
+from ragtriage.data.live.topics import FILE_NAME as TOPICS
+from ragtriage.data.live.topics import forget_words
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import BUSY_SECONDS, must_write
 from ragtriage.data.store.judge_results import judge_result_path, judge_results_of, read_task_results
@@ -107,6 +109,8 @@ def forget(store: RunStore, user_id: str, project: str | None = None, *, dry: bo
     for each in calls:
         for table, n in forget_calls(person, each, dry=dry).items():
             tally.add(each.path, _NOUNS[table], n)
+        if not dry and each.path.exists():
+            tally.add(each.path.parent / TOPICS, "words of topics", forget_words(each))
     unreadable = tuple(store.unreadable().values())
     if dry:
         return Forgotten(False, tuple(tally.found), (), unreadable, searched=False)
