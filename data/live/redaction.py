@@ -215,11 +215,10 @@ class Redactor:
         if text[:1] in ("{", "[") and depth < DEEPEST:
             try:
                 value = orjson.loads(text)
-            except orjson.JSONDecodeError:
-                pass
-            else:
                 clean = self._value(value, depth + 1)
                 return text if clean == value else orjson.dumps(clean).decode()
+            except (ValueError, TypeError, RecursionError):  # no JSON, or nested too deeply: a text as others
+                pass
         return text if self.off else self._plain(text, self.counts)
 
     def _value(self, value: Any, depth: int) -> Any:

@@ -132,6 +132,9 @@ def test_texts_that_are_json_stay_json_also_within_each_other() -> None:
     untouched = '{"a":   "no such thing 1234567 8"}'
     assert redactor.text(untouched) == untouched
     assert redactor.text('{"a": broken anna@example.com') == '{"a": broken [e-mail]'
+    for depth in (100, 300, 900, 5_000):
+        deep = "[" * depth + '"anna@example.com"' + "]" * depth
+        assert redactor.text(deep) == deep.replace("anna@example.com", "[e-mail]")
 
 
 def test_users_are_hashed_by_choice_or_where_their_id_says_who_they_are() -> None:
