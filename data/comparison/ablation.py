@@ -204,6 +204,8 @@ def _by_question(scored_runs: Sequence[ScoredRun], metric: str) -> tuple[FloatAr
     matrix = np.full((len(scored_runs), len(names)), np.nan)
     clusters = np.arange(len(names), dtype=np.int64)
     for row, scored in enumerate(scored_runs):
+        if scored.is_sample:  # whose calls are paired with nothing
+            continue
         at = np.array([place[str(name)] for name in scored.question_ids], dtype=np.int64)
         matrix[row, at] = question_means(scored.values(metric), scored.question)[0]
         if row == 0:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -171,10 +171,12 @@ def router_scores(run: CheckedRun) -> list[RouterScores]:
 def _scores(run: CheckedRun, decided: Decisions) -> RouterScores:
     confusion, fallback = decided.confusion, decided.fallback
     right = (decided.expected == decided.actual).astype(np.float64)
-    scores = route_scores(confusion)
+    weights = None if run.question_weights is None else run.question_weights[run.question[decided.sample]]
+    scores = route_scores(confusion) if weights is None else _weighed(decided, weights)
     outside = decided.expected == (-1 if fallback is None else fallback)
     low, high = macro_f1_interval(
-        decided.expected, decided.actual, run.clusters[run.question[decided.sample]], len(decided.routes)
+        *(decided.expected, decided.actual, run.clusters[run.question[decided.sample]], len(decided.routes)),
+        weights,
     )
     refused = 0 if fallback is None else int(confusion[:, fallback].sum() - confusion[fallback, fallback])
     added = 0 if fallback is None else int(confusion[fallback].sum() - confusion[fallback, fallback])
@@ -189,6 +191,14 @@ def _scores(run: CheckedRun, decided: Decisions) -> RouterScores:
         (scores.macro_f1, low, high),
         WrongRoutes(refused, added, int(len(right) - right.sum()) - refused - added),
     )
+
+
+def _weighed(decided: Decisions, weights: FloatArray) -> RouteScores:
+    """Return the scores of weighted decisions; how many there are of each route stays counted."""
+    size, cell = len(decided.routes), decided.expected * len(decided.routes) + decided.actual
+    weighed = route_scores(np.bincount(cell, weights, minlength=size * size).reshape(size, size))
+    counted = route_scores(decided.confusion)
+    return replace(weighed, support=counted.support, sent=counted.sent)
 
 
 def _means(run: CheckedRun, decided: Decisions, right: FloatArray, chosen: BoolArray) -> FloatArray:

@@ -93,7 +93,7 @@ def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> FloatArray:
 
 
 def macro_f1_interval(
-    expected: IntArray, actual: IntArray, clusters: IntArray, routes: int
+    expected: IntArray, actual: IntArray, clusters: IntArray, routes: int, weights: FloatArray | None = None
 ) -> tuple[float, float]:
     """Return the 95 % interval of the macro F1, by a bootstrap over clusters with Poisson(1) weights.
 
@@ -102,16 +102,18 @@ def macro_f1_interval(
         actual: (m,) codes.
         clusters: (m,) code of the independent group of each check, from 0.
         routes: R.
+        weights: (m,) of each check; None where all weigh alike.
 
-    Source of the weights: Chamandy et al. 2012, "Estimating uncertainty for massive data streams".
+    Source of the resampling weights: Chamandy et al. 2012, "Estimating uncertainty for massive data streams".
     """
     if not len(expected):
         return float("nan"), float("nan")
     generator, cell = np.random.default_rng(SEED), expected * routes + actual
     size, values = int(clusters.max()) + 1, np.empty(RESAMPLES)
     for at in range(RESAMPLES):
-        weights = generator.poisson(1.0, size).astype(np.float64)[clusters]
-        counts = np.bincount(cell, weights, minlength=routes * routes).reshape(routes, routes)
+        drawn = generator.poisson(1.0, size).astype(np.float64)[clusters]
+        drawn = drawn if weights is None else drawn * weights
+        counts = np.bincount(cell, drawn, minlength=routes * routes).reshape(routes, routes)
         values[at] = route_scores(counts).macro_f1
     low, high = np.nanpercentile(values, [2.5, 97.5])
     return float(low), float(high)
