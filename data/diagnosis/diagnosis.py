@@ -230,8 +230,10 @@ class Diagnosis:
 
     def stand_for(self, chosen: BoolArray) -> int:
         """Return how many the chosen cases are; of weighted samples, how many calls they stand for."""
-        weights = self.scored.question_weights
-        return int(chosen.sum()) if weights is None else round(weights[self.scored.question[chosen]].sum())
+        weights, sampling = self.scored.question_weights, self.scored.sampling
+        if weights is None or sampling is None:
+            return int(chosen.sum())
+        return round(float(weights[self.scored.question[chosen]].sum() / weights.sum() * sampling.calls))
 
     def share_of_calls(self, chosen: BoolArray) -> float | None:
         """Return the share of all calls that chosen cases stand for; None where cases weigh alike.

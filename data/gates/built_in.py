@@ -118,7 +118,7 @@ def judge_questions(run: Diagnosis, asked: QuestionsAsked) -> GateResult | None:
 def mixed_questions(run: Diagnosis, base: Diagnosis, shared: QuestionMatch) -> str:
     """Return that a run asks other questions than its baseline; "" where nearly all are shared."""
     if shared.sampled:
-        return "one of the two is a sample of calls, which are not the questions of the other"
+        return "samples of calls share no questions, so it is compared with its baseline unpaired"
     of, asked, own = len(base.scored.question_ids), len(shared.base), shared.only_other
     if asked >= LEAST_ASKED * of or not (own or other_set(run, base)):
         return ""

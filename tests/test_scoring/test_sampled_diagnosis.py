@@ -20,6 +20,7 @@ from ragtriage.data.diagnosis.pipeline import pipeline_of
 from ragtriage.data.gates.built_in import judge_questions
 from ragtriage.data.gates.gate_kinds import judge_percentile_gate
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.scoring.summaries import summarise
 from ragtriage.metrics.gates.gates import Gate
 
@@ -53,6 +54,14 @@ def test_the_river_counts_calls(sample: Diagnosis) -> None:
     river = pipeline_of(sample)
     assert (river.n, river.good, river.noun) == (600, 275, "call")
     assert sum(loss.n for loss in river.losses()) == 325
+
+
+def test_calls_that_were_counted_are_not_estimated(sample: Diagnosis) -> None:
+    run = replace(sample.scored.run, config={"live": {"calls": 660, "kept": 100}})
+    counted = ScoredRun(sample.scored.workspace, run, sample.scored.scores_path)
+    assert sampling_text(counted) == "Sampled: 100 of 660 calls, weighted by 1 / rate"
+    river = pipeline_of(replace(sample, scored=counted))
+    assert (river.n, river.good) == (660, 660 - round(660 * 325 / 600))
 
 
 def test_errors_that_are_all_kept_are_few_of_the_calls(
