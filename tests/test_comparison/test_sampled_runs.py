@@ -51,7 +51,7 @@ def test_the_difference_is_that_of_the_weighted_means(
     assert (row.difference.better, row.difference.worse, row.difference.same) == (0, 0, 0)
     assert row.verdict == "worse"
     assert found.warnings[0].startswith(
-        "Compared unpaired, weighted by 1 / rate: the baseline has 100 of about 600 calls; the other run has"
+        "Compared unpaired, weighted by 1 / rate: the baseline has 100 of about 600 calls; the other has 120"
     )
     assert not any("shared questions" in warning for warning in found.warnings)
 
