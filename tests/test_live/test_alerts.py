@@ -93,10 +93,21 @@ def test_a_rule_over_calls_fires_since_the_first_of_its_windows(tmp_path: Path) 
     text = (
         "shop: refused at most 15 % does not hold since 2026-03-01 18:05 UTC: 50 % [38 %, 62 %] over 60 calls"
     )
-    assert second.facts["text"] == f"{text} of the last window"
+    assert second.facts["text"] == f"{text} of the last window, release 1.0"
+    assert second.facts["releases"] == {"1.0": 60}
     assert second.facts["since"] == "2026-03-01T18:05:00Z"
     _look(calls, _policy(), 8.5)
     assert len(changes(calls)) == 2
+
+
+def test_a_release_that_is_no_name_of_one_is_not_repeated(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    hostile = ("<!channel>", "\x1b[31m", "x" * 500, "2.0")
+    put(calls, *(call(f"{at}", at, release=hostile[at % 4], refused=True) for at in range(120)))
+    _look(calls, _policy(), 2)
+    (change,) = changes(calls)
+    assert change.facts["releases"] == {"2.0": 15}
+    assert not {"<", "\x1b"} & set(change.facts["text"])
 
 
 def test_what_is_watched_of_the_calls(tmp_path: Path) -> None:

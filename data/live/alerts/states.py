@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -300,7 +301,7 @@ def note_changes(
     """
     last = {change.rule: change.state for change in changes(calls)}
     changed = [
-        Change(it.key, it.state, it.since, now, alert_facts(project, it))
+        Change(it.key, it.state, it.since, now, alert_facts(calls, project, it))
         for it in states
         if it.state in ("firing", "ok") and last.get(it.key) != it.state
     ]
@@ -342,9 +343,10 @@ def rule_title(rule: Alert) -> str:
     return f"{name} {words} {chosen_percent(limit) if rule.metric in SHARES else f'{limit:g}'}"
 
 
-def alert_facts(project: str, alert: AlertState) -> dict[str, Any]:
-    """Return what is said of an alert to whoever is told, as JSON values."""
+def alert_facts(calls: Calls, project: str, alert: AlertState) -> dict[str, Any]:
+    """Return what is said of an alert that fires or is over to whoever is told, as JSON values."""
     latest, rule = alert.latest, alert.rule
+    releases = {} if latest is None else _releases(calls, latest)
     return {
         "project": project,
         "alert": rule_title(rule),
@@ -357,27 +359,41 @@ def alert_facts(project: str, alert: AlertState) -> dict[str, Any]:
         "low": None if latest is None else _known(latest.low),
         "high": None if latest is None else _known(latest.high),
         "calls": None if latest is None else latest.n,
-        "text": alert_sentence(project, alert),
+        "releases": releases,
+        "text": alert_sentence(project, alert, tuple(releases)),
     }
 
 
-def alert_sentence(project: str, alert: AlertState) -> str:
-    """Return the sentence of an alert: "handbook: refused at most 15 % does not hold since ..."."""
-    title = rule_title(alert.rule)
-    said = {
-        "firing": f"{title} does not hold" if alert.rule.metric else title,
-        "ok": f"{title} holds" if alert.rule.metric else f"no {title}",
-        "cannot_tell": f"{title} cannot be told",
-        "no_data": f"{title} has no data",
-    }[alert.state]
+def _releases(calls: Calls, window: WindowValue) -> dict[str, int]:
+    """Return the calls of a window by release, most first; a name that is unlike a version is left out."""
+    query = (
+        "SELECT release, count(*) FROM calls WHERE time >= ? AND time < ? GROUP BY release ORDER BY 2 DESC"
+    )
+    with calls.open() as connection:
+        rows = connection.execute(query, (window.first, window.last)).fetchall()
+    return {release: n for release, n in rows if _PLAIN_RELEASE.fullmatch(release)}
+
+
+_PLAIN_RELEASE = re.compile(
+    r"[\w.+ -]{1,60}"
+)  # it comes from outside, and a sentence goes to terminals and chats
+
+
+def alert_sentence(project: str, alert: AlertState, releases: Sequence[str] = ()) -> str:
+    """Return the sentence of an alert that fires or is over: "shop: errors at most 5 % does not hold ..."."""
+    title, fires, latest = rule_title(alert.rule), alert.state == "firing", alert.latest
+    if alert.rule.metric:
+        said = f"{title} does not hold" if fires else f"{title} holds"
+    else:
+        said = title if fires else f"no {title}"
     said = f"{project}: {said} since {datetime.fromtimestamp(alert.since, UTC):%Y-%m-%d %H:%M} UTC"
-    latest = alert.latest
-    if latest is None or alert.rule.silent or alert.state == "no_data":
+    if latest is None or alert.rule.silent:
         return said
     shown = percent if alert.rule.metric in SHARES or alert.rule.drift == TOPICS else number
     value = f"{shown(latest.value)}{' moved' if alert.rule.drift == TOPICS else ''}"
     ends = "" if math.isnan(latest.low) else f" [{shown(latest.low)}, {shown(latest.high)}]"
-    return f"{said}: {value}{ends} over {count(latest.n, 'call')} of the last window"
+    of = f", release {releases[0]}" if len(releases) == 1 else ""
+    return f"{said}: {value}{ends} over {count(latest.n, 'call')} of the last window{of}"
 
 
 def _known(value: float) -> float | None:
