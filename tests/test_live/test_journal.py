@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.live.calls import live_folder
 from ragtriage.data.live.journal import Damage, Journal, JournalFullError, Kind, Position, read_journal
+from ragtriage.data.live.worker import JOURNAL, Worker
+from ragtriage.data.scoring.run_store import RunStore
 
 PAYLOADS = [bytes([at]) * (at * 700 + 1) for at in range(9)]
 
@@ -205,3 +209,20 @@ def test_a_closed_journal_takes_nothing_and_none_is_empty(tmp_path: Path) -> Non
     with pytest.raises(WorkspaceError, match="is closed"):
         journal.submit(Kind.TRACES, b"")
     assert _payloads(tmp_path / "none") == []
+
+
+def test_the_worker_lets_go_of_what_is_in_the_database(workspace: RunStore) -> None:
+    folder = live_folder(workspace.workspace, "shop") / JOURNAL
+    with Journal(folder, segment_bytes=3_000) as journal:
+        worker = Worker(workspace, "shop", print, journal.drop_before)
+        request = ExportTraceServiceRequest()
+        span = request.resource_spans.add().scope_spans.add().spans.add(trace_id=b"t" * 16)
+        for number in range(30):
+            span.span_id = (number + 1).to_bytes(8, "big")
+            span.name = os.urandom(500).hex()
+            journal.append(Kind.TRACES, request.SerializeToString())
+        assert len(list(folder.glob("*.log"))) > 3
+        assert worker.take(0.0) == 30
+        assert len(list(folder.glob("*.log"))) == 1
+        journal.append(Kind.TRACES, request.SerializeToString())
+        assert worker.take(1.0) == 1
