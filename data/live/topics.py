@@ -301,8 +301,9 @@ def _name(own: Term, questions: Sequence[str]) -> str:
             written[" ".join(texts[at : at + len(own)])] += 1
             if len(own) == 1 and at and any(map(_tells, runs[at - 1][1])):
                 pairs[" ".join(texts[at - 1 : at + 1])] += 1
-            if len(own) == 1 and not set(texts[at + 1 : at + 2]) & word_list("stop_words"):
-                pairs[" ".join(texts[at : at + 2])] += 1
+            after = texts[at + 1] if len(own) == 1 and at + 1 < len(texts) else ""
+            if len(after) >= SHORTEST and after.isalpha() and after.lower() not in word_list("stop_words"):
+                pairs[f"{texts[at]} {after}"] += 1
     beside = {text: count for text, count in pairs.items() if count >= NEARLY_ALL * written.total()}
     return min((beside or written).items(), key=lambda counted: (-counted[1], counted[0]))[0]
 
