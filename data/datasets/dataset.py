@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -127,13 +127,51 @@ class Dataset:
                 f"dataset {self.name}: has items {shown} already; accepted: ids that are new to it"
             )
         self.keep_corpus(corpus, "")
-        record = {"made_at": utc_now().isoformat(), "corpus_version": corpus.version, "facts": dict(facts)}
+        batch = Batch(batch_id, tuple(items), utc_now().isoformat(), corpus.version, facts)
+        self._publish_batch(content, batch)
+        return self._batch(batch_id)
+
+    def without(self, question_ids: Collection[str], *, dry: bool) -> int:
+        """Remove items, and what was decided on them, from the draft; return how many there are.
+
+        The batch that they were in gets another id. Versions, which are question sets, are not touched.
+        """
+        gone = 0
+        for batch in self.batches():
+            items = [item for item in batch.items if item.question_id not in question_ids]
+            gone += len(batch.items) - len(items)
+            if dry or len(items) == len(batch.items):
+                continue
+            examples: Mapping[str, Any] = batch.facts.get("filter_examples", {})
+            shown = {
+                key: [example for example in each if example["question_id"] not in question_ids]
+                for key, each in examples.items()
+            }
+            facts = {**batch.facts, **({"filter_examples": shown} if shown else {})}
+            if items:
+                self._publish_batch(b"".join(map(_line, items)), replace(batch, facts=facts))
+            self.workspace.discard(self.folder / "batches" / batch.batch_id)
+        if gone and not dry:
+            rows = [(self.dataset_id, question_id) for question_id in question_ids]
+            with self.ledger.open() as connection:
+                connection.execute("PRAGMA secure_delete = ON")
+                connection.executemany(
+                    "DELETE FROM dataset_events WHERE dataset_id = ? AND question_id = ?", rows
+                )
+        return gone
+
+    def _publish_batch(self, content: bytes, batch: Batch) -> None:
+        """Publish lines of items under the id of their content, with the facts of a batch."""
+        record = {
+            "made_at": batch.made_at,
+            "corpus_version": batch.corpus_version,
+            "facts": dict(batch.facts),
+        }
         folder = self.folder / "batches"
         with self.workspace.staging(folder) as stage:
             (stage / "items.jsonl").write_bytes(content)
             (stage / "batch.json").write_text(json.dumps(record, ensure_ascii=False, indent=1), "utf-8")
-            self.workspace.publish(stage, folder / batch_id)
-        return self._batch(batch_id)
+            self.workspace.publish(stage, folder / _batch_id_of(content))
 
     def must_take(self, corpus: Corpus) -> None:
         """Refuse items of another corpus than that of the draft.

@@ -63,10 +63,15 @@ def add_regressions(
     return Added(len(batch.items), again, read.notes)
 
 
+def regression_id(question: str) -> str:
+    """Return the id of a question that went wrong, however it is spaced and written."""
+    folded = folded_question(question).encode("utf-8", "surrogatepass")
+    return f"regression-{hashlib.sha256(folded).hexdigest()[:10]}"
+
+
 def _question(record: Mapping[str, Any], key: str, source: str) -> dict[str, Any]:
     """Return a sample as a question with an id of its own: that of a call is never asked again."""
-    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     tags = {name: value for name, value in dict(record.get("tags") or {}).items() if value is not None}
     further = ("trace_id", "sampling_rate", "user_id", "repeat", "conversation_id", "account_id")
     kept = {name: value for name, value in record.items() if name not in further}
-    return {**kept, "question_id": f"regression-{digest}", "tags": {**tags, ORIGIN: source}}
+    return {**kept, "question_id": regression_id(key), "tags": {**tags, ORIGIN: source}}

@@ -18,6 +18,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from otlp_messages import pipeline, request, trace_id
 
 from ragtriage.data.api import add_run
+from ragtriage.data.chunking.corpus import Corpus, Document
+from ragtriage.data.datasets.dataset import create_dataset
+from ragtriage.data.datasets.regressions import add_regressions
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.live.calls import Calls, live_folder, unpacked
 from ragtriage.data.live.feedback.records import as_json, feedback_records
@@ -28,6 +31,7 @@ from ragtriage.data.live.policy import FILE_NAME
 from ragtriage.data.live.worker import JOURNAL, Worker
 from ragtriage.data.scoring.run_store import RunStore, open_store
 from ragtriage.data.store import rewritten_run
+from ragtriage.data.store.question_sets import load_set
 from ragtriage.data.store.workspace import Run, Workspace
 from ragtriage.metrics.schema.scores import Source
 
@@ -317,6 +321,47 @@ def test_a_run_that_was_imported_loses_the_users_samples_too(live: Live) -> None
     (run,) = live.store.runs("elsewhere")
     assert [row["question"] for row in rows_of(live.store, run)] == [f"Question {at}?" for at in (0, 1, 3, 4)]
     assert not any(mentions(live.root).values())
+
+
+def test_a_question_that_became_an_item_of_a_dataset_goes_from_draft_version_and_runs_on_it(
+    live: Live,
+) -> None:
+    workspace = live.store.workspace
+    dataset = create_dataset(workspace, "regressions")
+    dataset.keep_corpus(Corpus("birds", (Document("d1", "Birds eat bread on each day."),)), "ada")
+    records = [row for row in rows_of(live.store, live.run()) if "house" in row["question"]]
+    asked = [{"question": row["question"], "reference_answer": "Bread."} for row in records]
+    add_regressions(dataset, asked, "live")
+    items = [item for batch in dataset.batches() for item in batch.items]
+    version, _ = dataset.freeze(items, 0, "ada")
+    answers = [
+        {"question_id": each.question_id, "question": each.question, "answer": "Bread."} for each in items
+    ]
+    add_run(answers, "on the set", "offline", str(live.root), dataset="regressions")
+    with live.store.ledger.open() as connection:
+        connection.executemany(
+            "INSERT INTO dataset_events"
+            " (dataset_id, question_id, who, action, reason, item, content_hash, at)"
+            " VALUES (?, ?, 'ada', 'accept', '', ?, '', '')",
+            [(dataset.dataset_id, each.question_id, each.question) for each in items],
+        )
+
+    store = RunStore(workspace)
+    found = {each.place: each.n for each in forget(store, USER, dry=True).found}
+    assert found[f"datasets/{dataset.dataset_id}"] == found[f"questions/{version.set_id}"] == 2
+    assert forget(store, USER, dry=False).remains == ()
+    assert not any(mentions(live.root).values())
+    left = [item.question for batch in dataset.batches() for item in batch.items]
+    assert left == [item.question for item in items if CANARY not in item.question]
+    (renewed,) = dataset.versions()
+    assert (renewed.version, renewed.who, renewed.at) == (1, "ada", version.at)
+    questions = load_set(workspace, renewed.set_id)
+    assert [question["question"] for question in questions.questions] == left
+    assert (questions.facts.name, questions.facts.dataset_version) == ("regressions v1", "v1")
+    assert questions.facts.n_documents == 1
+    assert [row["question"] for row in rows_of(store, store.runs("offline")[0])] == left
+    with live.store.ledger.open() as connection:
+        assert connection.execute("SELECT count(*) FROM dataset_events").fetchone() == (4,)
 
 
 def test_a_run_of_nobody_else_goes_as_a_whole(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import orjson
 
 from ragtriage.data.errors import DataError, WorkspaceError
 from ragtriage.data.live.calls import FILE, Calls, live_folder, live_projects
+from ragtriage.data.live.forgetting.dataset_items import forget_in_datasets
 from ragtriage.data.live.forgetting.personal_data import (
     JOURNAL,
     Person,
@@ -38,7 +39,12 @@ from ragtriage.data.store.sample_reader import StoredSamples
 from ragtriage.data.store.workspace import LIVE, Run, clear_abandoned, writing
 from ragtriage.data.text.tokens import content_tokens
 
-NAMED_IN = ("extra", "tags", "account_id")  # columns of samples that may name a user or a trace
+NAMED_IN = (
+    "question_id",
+    "extra",
+    "tags",
+    "account_id",
+)  # columns of samples that may name a user or a trace
 SAID = 12  # characters from which a text of a judge is taken as said of a sample
 FEWEST_WORDS = 4
 MOSTLY = 0.9  # of the words of what a judge says are those of an answer
@@ -106,6 +112,8 @@ def forget(store: RunStore, user_id: str, project: str | None = None, *, dry: bo
         tally.add(each.path.parent / JOURNAL, "records of the journal", n)
     for run in store.runs(project):
         _forget_in_run(store, run, person, calls, tally, dry=dry)
+    for folder, n in forget_in_datasets(store.workspace, person, dry=dry).items():
+        tally.add(store.workspace.root / folder, "questions", n)
     for each in calls:
         for table, n in forget_calls(person, each, dry=dry).items():
             tally.add(each.path, _NOUNS[table], n)
@@ -126,7 +134,14 @@ def _overwrite(store: RunStore, calls: Sequence[Calls]) -> None:
     with writing(workspace.name):
         for path in (workspace.ledger_path, workspace.index_path, *(each.path for each in calls)):
             overwrite_deleted(path)
-        for folder in (workspace.runs_folder, workspace.scores_folder, workspace.root / "judgements"):
+        root = workspace.root
+        folders = [
+            workspace.runs_folder,
+            workspace.scores_folder,
+            root / "judgements",
+            workspace.questions_folder,
+        ]
+        for folder in (*folders, *root.glob("datasets/*/batches")):
             if folder.is_dir():
                 clear_abandoned(folder)
 
@@ -172,11 +187,12 @@ def _forget_in_run(
 
 
 def _rows_of(samples: StoredSamples, person: Person) -> list[int]:
-    """Return the rows of the samples that name a user, or a trace of theirs."""
-    names = person.names
+    """Return the rows of the samples that name a user or a trace of theirs, or ask a question of theirs."""
+    names = person.names | person.items
     found = []
     for sample in samples.each(["row", *NAMED_IN]):
-        parts = sample["extra"], sample["account_id"], [tag["value"] for tag in sample["tags"] or ()]
+        tags = [tag["value"] for tag in sample["tags"] or ()]
+        parts = sample["question_id"], sample["extra"], sample["account_id"], tags
         if not names.isdisjoint(strings_in(parts)):
             found.append(sample["row"])
     return found

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from types import ModuleType
 
+from ragtriage.data.datasets.regressions import regression_id
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.journal import Kind, read_journal, rewrite
@@ -31,6 +32,11 @@ class Person:
     ids: set[str]  # as it was given, and as it is stored where users are hashed
     traces: set[str] = field(default_factory=set)  # hexadecimal
     questions: set[str] = field(default_factory=set)  # that nobody else asked in the same words
+
+    @property
+    def items(self) -> set[str]:
+        """The ids that these questions have in datasets."""
+        return {regression_id(question) for question in self.questions}
 
     @property
     def names(self) -> set[str]:
