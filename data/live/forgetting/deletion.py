@@ -107,6 +107,26 @@ def forget(store: RunStore, user_id: str, project: str | None = None, *, dry: bo
     for each in calls:
         find_person(person, each)
     tally = _Tally(store.workspace.root)
+    _take_out(store, person, calls, project, tally, dry=dry)
+    unreadable = tuple(store.unreadable().values())
+    if dry:
+        return Forgotten(False, tuple(tally.found), (), unreadable, searched=False)
+    _overwrite(store, calls)
+    left = tuple(Found(path, "mentions", n) for path, n in remains_of(store.workspace.root, person))
+    searched = len(user_id.encode()) >= FEWEST_BYTES
+    return Forgotten(True, tuple(tally.found), left, unreadable, searched)
+
+
+def _take_out(
+    store: RunStore,
+    person: Person,
+    calls: Sequence[Calls],
+    project: str | None,
+    tally: _Tally,
+    *,
+    dry: bool,
+) -> None:
+    """Remove what is a user's from one place after the other, the calls last."""
     for each in calls:
         n = forget_in_journal(person, each, dry=dry)
         tally.add(each.path.parent / JOURNAL, "records of the journal", n)
@@ -119,13 +139,6 @@ def forget(store: RunStore, user_id: str, project: str | None = None, *, dry: bo
             tally.add(each.path, _NOUNS[table], n)
         if not dry and each.path.exists():
             tally.add(each.path.parent / TOPICS, "words of topics", forget_words(each))
-    unreadable = tuple(store.unreadable().values())
-    if dry:
-        return Forgotten(False, tuple(tally.found), (), unreadable, searched=False)
-    _overwrite(store, calls)
-    left = tuple(Found(path, "mentions", n) for path, n in remains_of(store.workspace.root, person))
-    searched = len(user_id.encode()) >= FEWEST_BYTES
-    return Forgotten(True, tuple(tally.found), left, unreadable, searched)
 
 
 def _overwrite(store: RunStore, calls: Sequence[Calls]) -> None:
