@@ -76,7 +76,7 @@ def guardrail_clauses(results: Sequence[GateResult]) -> str:
 def _guardrail(result: GateResult) -> str:
     name, change = result.gate.metric, guardrail_change(result).removeprefix("from ")
     if name in SHARES:  # a ratio of rounded shares would not look right
-        return f"{name} {guardrail_change(result)}"
+        return f"{name} {guardrail_change(result)} of all questions"
     if not result.before or result.mean is None:
         return f"{name} {change}"
     ratio = result.mean / result.before
