@@ -7,6 +7,7 @@ more of it comes, until its spans are given up.
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -72,7 +73,8 @@ def read_traces(calls: Calls, policy: Policy, now: float, *, whole: bool = False
                 "SELECT trace_id FROM traces WHERE NOT is_read AND last_came < ? ORDER BY last_came LIMIT ?"
             )
             ready = [row[0] for row in connection.execute(query, (before, TRACES_AT_ONCE))]
-            put_calls(connection, _calls_of(connection, ready, policy, now))
+            found = _calls_of(connection, ready, policy, now)
+            put_calls(connection, (replace(call, came=now) for call in found))
             connection.executemany(
                 "UPDATE traces SET is_read = 1 WHERE trace_id = ?", [(it,) for it in ready]
             )

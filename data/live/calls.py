@@ -65,8 +65,8 @@ class Call:
     output_tokens: float | None
     latency_ms: float | None
     topic: str | None = None
-    run_id: str = ""  # run of the window that holds it
     sample: bytes | None = None  # packed; None where it is not kept
+    came: float = 0.0  # when it was read, seconds since 1970
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,7 @@ class Window:
     release: str  # "" of a window of time
     run_id: str
     stale: bool = False  # whether a call of it came or changed since
+    published: float = 0.0  # when, seconds since 1970
 
 
 @dataclass(frozen=True)
@@ -308,27 +309,34 @@ class Calls(Database):
             return [kind(*row) for row in rows]
 
 
+_STALE = (
+    "UPDATE windows SET stale = 1 WHERE EXISTS (SELECT 1 FROM calls WHERE trace_id = ? AND time >= first"
+    " AND time < last AND windows.release IN ('', calls.release))"
+)
+
+
 def put_calls(connection: sqlite3.Connection, calls: Iterable[Call]) -> None:
-    """Store calls; one that is there is replaced. Windows that hold one are stale."""
+    """Store calls; one that is there is replaced. Windows that hold one, or did, are stale."""
     for call in calls:
+        connection.execute(_STALE, (call.trace_id,))
         connection.execute(_PUT_CALL, astuple(call))
-        connection.execute(
-            "UPDATE windows SET stale = 1 WHERE first <= ? AND last > ? AND release IN ('', ?)",
-            (call.time, call.time, call.release),
-        )
+        connection.execute(_STALE, (call.trace_id,))
 
 
 def put_feedback(connection: sqlite3.Connection, given: Iterable[Feedback]) -> int:
     """Store feedback and return how much of it is new; what is there already changes nothing.
 
-    A call that was disliked is read again, since its stratum may be kept at another rate.
+    A call that was disliked is read again, since its stratum may be kept at another rate, and its window is
+    stale.
     """
+    names = ", ".join(field.name for field in fields(Feedback))
+    query = f"INSERT OR IGNORE INTO feedback ({names}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 -- constant text
     new = 0
     for each in given:
-        new += connection.execute(
-            "INSERT OR IGNORE INTO feedback VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(each)
-        ).rowcount
-        connection.execute("UPDATE traces SET is_read = 0 WHERE trace_id = ?", (each.trace_id,))
+        if connection.execute(query, astuple(each)).rowcount:
+            connection.execute("UPDATE traces SET is_read = 0 WHERE trace_id = ?", (each.trace_id,))
+            connection.execute(_STALE, (each.trace_id,))
+            new += 1
     return new
 
 

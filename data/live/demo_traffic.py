@@ -9,8 +9,10 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from time import time
 from typing import Any
 
 from ragtriage.data.live.calls import Call, Calls, TraceFacts, call_of, live_folder, put_calls, put_fact
@@ -54,6 +56,7 @@ def _calls(
     path: Path, versions: list[tuple[str, Samples]], release_at: float, policy: Policy
 ) -> Iterator[Call]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
+        now = time()
         for number, row in enumerate(csv.DictReader(file)):
             moment = datetime.fromisoformat(row["TIMESTAMP"][:26]).replace(tzinfo=UTC).timestamp()
             release, samples = versions[moment >= release_at]
@@ -64,7 +67,7 @@ def _calls(
             known = {**sample, **tokens, "trace_id": digest[:32]}
             refused = bool(sample["refused"])
             call = call_of(digest[:32], known, facts, refused=refused, disliked=False, policy=policy)
-            yield call
+            yield replace(call, came=now)
 
 
 def _samples(path: Path) -> Samples:

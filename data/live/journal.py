@@ -220,6 +220,11 @@ def _filled(kind: int, payload: bytes, size: int, path: Path) -> bytes:
     raise WorkspaceError(f"{path}: a record cannot be made {size:,} bytes long; accepted: a shorter payload")
 
 
+def last_segment(folder: Path) -> int:
+    """Return the number of the newest segment; 0 where there is none."""
+    return max(_numbers(folder), default=0)
+
+
 def _numbers(folder: Path) -> list[int]:
     try:
         names = os.listdir(folder)  # noqa: PTH208 -- names alone

@@ -2,27 +2,32 @@
 
 from contextlib import suppress
 
-from ragtriage.data.live.calls import Calls, Window
+from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import Policy
 from ragtriage.data.live.windows import drop_run
 from ragtriage.data.scoring.run_store import RunStore
 
 DAY = 86_400
+_EMPTY = (
+    "NOT EXISTS (SELECT 1 FROM calls WHERE time >= first AND time < last"
+    " AND windows.release IN ('', calls.release))"
+)
 PART = 0.9  # of the room that is taken up again, so that not every round has something to delete
 
 
 def retain(store: RunStore, calls: Calls, project: str, policy: Policy, now: float) -> None:
     """Delete calls, feedback and runs of windows that are too old, or too many for the room.
 
-    Runs that a person labelled, named, tagged or compares with stay.
+    What came in long after it was asked, as from a file, counts from when it came. Runs that a person
+    labelled, named, tagged or compares with stay.
     """
-    _delete_before(store, calls, project, now - policy.retention.days * DAY)
+    _delete(store, calls, project, "came < ?", now - policy.retention.days * DAY)
     allowed = policy.retention.megabytes * 1_000_000
     taken = bytes_taken(store, calls)
     span = calls.span_of_time()
     if taken > allowed and span is not None:
         share = 1 - PART * allowed / taken
-        _delete_before(store, calls, project, calls.time_at_share(share))
+        _delete(store, calls, project, "time < ?", calls.time_at_share(share))
         with calls.open() as connection:
             connection.execute("VACUUM")
 
@@ -39,17 +44,16 @@ def bytes_taken(store: RunStore, calls: Calls) -> int:
     return total
 
 
-def _delete_before(store: RunStore, calls: Calls, project: str, moment: float) -> None:
-    gone: list[Window] = [window for window in calls.windows() if window.last <= moment]
+def _delete(store: RunStore, calls: Calls, project: str, gone: str, moment: float) -> None:
+    """Delete the calls that a condition names, and the windows that have none left."""
     with calls.open() as connection:
-        (old,) = connection.execute(
-            "SELECT EXISTS (SELECT 1 FROM calls WHERE time < ?)", (moment,)
-        ).fetchone()
-    if not (gone or old):
+        query = f"SELECT EXISTS (SELECT 1 FROM calls WHERE {gone})"  # noqa: S608 -- constant text
+        (old,) = connection.execute(query, (moment,)).fetchone()
+    if not old:
         return
-    for window in gone:
-        drop_run(store, project, window.run_id)
     with calls.changing() as connection:
-        connection.execute("DELETE FROM calls WHERE time < ?", (moment,))
-        connection.execute("DELETE FROM feedback WHERE time < ?", (moment,))
-        connection.execute("DELETE FROM windows WHERE last <= ?", (moment,))
+        connection.execute(f"DELETE FROM calls WHERE {gone}", (moment,))  # noqa: S608 -- constant text
+        connection.execute(f"DELETE FROM feedback WHERE {gone}", (moment,))  # noqa: S608 -- constant text
+        empty = connection.execute(f"DELETE FROM windows WHERE {_EMPTY} RETURNING run_id").fetchall()  # noqa: S608
+    for (run_id,) in empty:
+        drop_run(store, project, run_id)

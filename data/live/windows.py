@@ -1,8 +1,9 @@
 """Windows of time, and releases, published as runs: what every page opens like any other run."""
 
 from collections.abc import Iterator
-from dataclasses import astuple
+from dataclasses import astuple, fields, replace
 from datetime import UTC, datetime
+from time import time
 from typing import Any
 
 from ragtriage.data.errors import ValidationErrors
@@ -19,6 +20,16 @@ FILE, ORIGIN = (
     "file",
     "origin",
 )  # facts of traffic that did not come by the receiver: where from, a note on it
+
+AGAIN = 60.0  # seconds at least between two publications of a window
+_HELD = (  # calls of a time, how many are kept, and when the last came
+    "SELECT count(*), coalesce(sum(kept), 0), max(came) FROM calls WHERE time >= ? AND time < ?"
+    " AND (? IS NULL OR release = ?)"
+)
+_UNPUBLISHED = (  # parts of the day with kept calls that are in no window
+    "SELECT DISTINCT CAST(time / ? AS INTEGER) FROM calls WHERE kept AND NOT published AND time < ?"
+)
+_MARK = "UPDATE calls SET published = 1 WHERE kept AND NOT published AND time >= ? AND time < ?"
 
 
 def window_name(first: float, last: float) -> str:
@@ -51,11 +62,7 @@ def publish(
     if earlier is not None and not earlier.stale and earlier.run_id in store.workspace.run_ids():
         return store.workspace.read_run(earlier.run_id)
     with calls.open() as connection:
-        total, kept = connection.execute(
-            "SELECT count(*), coalesce(sum(kept), 0) FROM calls WHERE time >= ? AND time < ?"
-            " AND (? IS NULL OR release = ?)",
-            (first, last, release, release),
-        ).fetchone()
+        held = total, kept, _ = connection.execute(_HELD, (first, last, release, release)).fetchone()
     if not kept:
         return None
     name = window_name(first, last) if release is None else f"live release {release}"
@@ -71,30 +78,36 @@ def publish(
         created_at=_moment(first).replace(tzinfo=None),
     )
     run = import_parsed_runs(store, [parsed], project, ValidationErrors(name))[0].run
-    _note(calls, Window(first, last, release or "", run.run_id))
+    _note(calls, Window(first, last, release or "", run.run_id, published=time()), release, held)
     if earlier is not None and earlier.run_id != run.run_id:
         drop_run(store, project, earlier.run_id)
     return run
 
 
-def publish_due(store: RunStore, calls: Calls, project: str, policy: Policy, now: float) -> list[Run]:
-    """Publish the windows that ended, and anew those to which a call came since."""
+def publish_due(
+    store: RunStore, calls: Calls, project: str, policy: Policy, now: float, *, whole: bool = False
+) -> list[Run]:
+    """Publish the windows that ended, and anew those to which something came since.
+
+    A window is published anew once a minute at most, unless what came is `whole`.
+    """
     length = policy.windows.length
     windows = calls.windows()
-    stale = [window for window in windows if window.stale]
-    whole = [window for window in windows if not window.release and window.last - window.first == length]
-    since = max((window.last for window in whole), default=0.0)
-    parts, _ = calls.per_window(since, now, length)
-    ended = [(part * length, (part + 1) * length) for part in parts.tolist()]
-    due = [(first, last, None) for first, last in ended if last + policy.windows.settle <= now]
-    again = [(window.first, window.last, window.release or None) for window in stale]
-    published = [publish(store, calls, project, *each) for each in (*again, *due)]
+    again = [window for window in windows if window.stale and (whole or time() - window.published > AGAIN)]
+    known = {(window.first, window.last) for window in windows if not window.release}
+    end = (now - policy.windows.settle) // length * length
+    with calls.open() as connection:
+        parts = [row[0] for row in connection.execute(_UNPUBLISHED, (length, end))]
+    due = [(part * length, (part + 1) * length) for part in sorted(parts)]
+    wanted: list[tuple[float, float, str | None]] = [
+        *((window.first, window.last, window.release or None) for window in again),
+        *((*window, None) for window in due if window not in known),
+    ]
+    published = [publish(store, calls, project, *each) for each in wanted]
+    with calls.changing() as connection:
+        spans = [(first, last) for first, last, release in wanted if release is None]
+        connection.executemany(_MARK, spans)
     return [run for run in published if run is not None]
-
-
-def window_of(calls: Calls, run_id: str) -> Window | None:
-    """Return the window that a run holds; None where it is no run of live traffic."""
-    return next((window for window in calls.windows() if window.run_id == run_id), None)
 
 
 def _published(calls: Calls, first: float, last: float, release: str) -> Window | None:
@@ -102,15 +115,13 @@ def _published(calls: Calls, first: float, last: float, release: str) -> Window 
     return next((it for it in calls.windows() if (it.first, it.last, it.release) == wanted), None)
 
 
-def _note(calls: Calls, window: Window) -> None:
-    """Note which run a window is, on itself and on its calls."""
+def _note(calls: Calls, window: Window, release: str | None, held: tuple[object, ...]) -> None:
+    """Note which run a window is; it is stale where other calls are in it than were read."""
     with calls.changing() as connection:
-        connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?)", astuple(window))
-        if not window.release:
-            connection.execute(
-                "UPDATE calls SET run_id = ? WHERE kept AND time >= ? AND time < ?",
-                (window.run_id, window.first, window.last),
-            )
+        now = connection.execute(_HELD, (window.first, window.last, release, release)).fetchone()
+        columns = ", ".join(field.name for field in fields(Window))
+        noted = astuple(replace(window, stale=now != held))
+        connection.execute(f"INSERT OR REPLACE INTO windows ({columns}) VALUES (?, ?, ?, ?, ?, ?)", noted)  # noqa: S608
 
 
 def drop_run(store: RunStore, project: str, run_id: str) -> None:

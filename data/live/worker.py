@@ -3,15 +3,15 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.alerts.watch import Watch
 from ragtriage.data.live.assembly import give_up_spans, put_spans, read_traces
 from ragtriage.data.live.calls import Calls, add_to_count, live_folder, put_fact, put_feedback
 from ragtriage.data.live.feedback.records import answers_from
-from ragtriage.data.live.journal import Kind, Position, Record, read_journal
+from ragtriage.data.live.journal import Kind, Position, Record, last_segment, read_journal
 from ragtriage.data.live.otlp_spans import parsed_request, stored_spans
 from ragtriage.data.live.policy import FILE_NAME, read_policy
 from ragtriage.data.live.retention import retain
@@ -24,7 +24,7 @@ POSITION = "read to"  # fact: place in the journal up to which everything is in 
 DAMAGED = "damaged bytes"  # fact: of the journal, which were skipped
 EVERY = 2.0  # seconds between two rounds
 RETAIN_EVERY = 600.0
-RECORDS_AT_ONCE = 200
+BYTES_AT_ONCE = 32 << 20  # of payloads that are held and put into the database together
 
 
 class Worker:
@@ -51,7 +51,8 @@ class Worker:
         self.policy = read_policy(self.folder / FILE_NAME).policy
         self._drop_before = drop_before
         self._watch = Watch(store, self.calls, project, say)
-        self._said, self._next_retention = "", 0.0
+        self._said: dict[str, str] = {}  # by step, so that nothing is said twice in a row
+        self._next_retention = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="live worker", daemon=True)
 
@@ -68,34 +69,41 @@ class Worker:
 
     def _work(self) -> None:
         while not self._ended.is_set():
-            try:
-                self.round(time.time())
-                self._said = ""
-            except (DataError, OSError) as error:
-                if str(error) != self._said:
-                    self._say(str(error))
-                self._said = str(error)
+            self.round(time.time())
             self._ended.wait(EVERY)
 
     def round(self, now: float, *, whole: bool = False) -> None:
-        """Do all there is to do at a time.
+        """Do all there is to do at a time; what fails is said once, and keeps nothing else from being done.
 
         Args:
             now: seconds since 1970.
             whole: whether all traces that came are whole, as those of a file are.
         """
-        self._read_policy()
-        self.take(now)
-        read_traces(self.calls, self.policy, now, whole=whole)
-        publish_due(self.store, self.calls, self.project, self.policy, now)
-        give_up_spans(self.calls, self.policy, now)
+        self._try("policy", self._read_policy)
+        self._try("journal", lambda: self.take(now))
+        self._try("traces", lambda: read_traces(self.calls, self.policy, now, whole=whole))
         if whole:  # a file is of the past: nobody is told of it
-            give_topics(self.calls, now)
-        else:
-            self._watch.round(self.policy, now)
+            self._try("topics", lambda: give_topics(self.calls, now))
+        publication = partial(publish_due, self.store, self.calls, self.project)
+        self._try("windows", lambda: publication(self.policy, now, whole=whole))
+        self._try("spans", lambda: give_up_spans(self.calls, self.policy, now))
+        if not whole:
+            self._try("alerts", lambda: self._watch.round(self.policy, now))
         if now >= self._next_retention:
-            retain(self.store, self.calls, self.project, self.policy, now)
             self._next_retention = now + RETAIN_EVERY
+            self._try("retention", lambda: retain(self.store, self.calls, self.project, self.policy, now))
+
+    def _try(self, step: str, work: Callable[[], object]) -> None:
+        problem = ""
+        try:
+            work()
+        except (DataError, OSError) as error:
+            problem = str(error)
+        except Exception as error:  # noqa: BLE001 -- traffic may hold anything, and this thread must go on
+            problem = f"{step}: internal error ({type(error).__name__}: {error}); the next round tries again"
+        if problem and problem != self._said.get(step):
+            self._say(problem)
+        self._said[step] = problem
 
     def take(self, now: float) -> int:
         """Put what the journal has into the database, each part with the place it was read to.
@@ -104,10 +112,12 @@ class Worker:
         """
         written = self.calls.fact(POSITION)
         after = Position(*json.loads(written)) if written else None
+        if after is not None and after.segment > last_segment(self.folder / JOURNAL):
+            after = None  # the journal was taken away: what is there now is all new
         damaged: list[int] = []
         records = read_journal(self.folder / JOURNAL, after, lambda damage: damaged.append(damage.size))
         total = 0
-        while part := list(islice(records, RECORDS_AT_ONCE)):
+        while part := _part(records):
             self._put(part, sum(damaged), now)
             damaged.clear()
             self._drop_before(part[-1][0])
@@ -127,10 +137,19 @@ class Worker:
             put_fact(connection, POSITION, json.dumps(records[-1][0]))
 
     def _read_policy(self) -> None:
-        """Read the policy anew; one that is wrong is said, and the one before goes on."""
+        """Read the policy anew; where it is wrong, the one before goes on."""
         try:
             self.policy = read_policy(self.folder / FILE_NAME).policy
         except DataError as error:
-            if str(error) != self._said:
-                self._say(f"{error}; the policy before it goes on")
-            self._said = str(error)
+            raise DataError(f"{error}; the policy before it goes on") from error
+
+
+def _part(records: Iterator[Record]) -> list[Record]:
+    """Return the next records, as many as may be held at once."""
+    part, size = [], 0
+    for record in records:
+        part.append(record)
+        size += len(record[2])
+        if size >= BYTES_AT_ONCE:
+            break
+    return part

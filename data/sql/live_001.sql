@@ -35,10 +35,13 @@ CREATE TABLE calls (
     output_tokens REAL,
     latency_ms REAL,
     topic TEXT,  -- NULL where none is assigned yet
-    run_id TEXT NOT NULL DEFAULT '',  -- run of the window that holds it
+    came REAL NOT NULL,  -- when it was read: what is kept for so many days is kept from then on
+    published INTEGER NOT NULL DEFAULT 0,  -- whether the run of its window holds it
     sample BLOB  -- its sample as compressed JSON; NULL where it is not kept
 ) WITHOUT ROWID;
 CREATE INDEX calls_by_time ON calls (time);
+CREATE INDEX calls_by_arrival ON calls (came);
+CREATE INDEX calls_unpublished ON calls (time) WHERE kept AND NOT published;
 CREATE INDEX calls_by_user ON calls (user_id) WHERE user_id != '';
 
 CREATE TABLE feedback (
@@ -48,7 +51,8 @@ CREATE TABLE feedback (
     time REAL NOT NULL,
     name TEXT NOT NULL,  -- satisfaction_score, task_completed, nps_score, thumb, stars, comment ...
     value REAL,
-    text TEXT
+    text TEXT,
+    came REAL NOT NULL DEFAULT (strftime('%s', 'now'))
 ) WITHOUT ROWID;
 CREATE INDEX feedback_by_trace ON feedback (trace_id);
 CREATE INDEX feedback_by_user ON feedback (user_id);
@@ -60,6 +64,7 @@ CREATE TABLE windows (
     release TEXT NOT NULL,  -- "" of a window, else of the release that it is
     run_id TEXT NOT NULL,
     stale INTEGER NOT NULL DEFAULT 0,  -- whether a call of it came or changed since
+    published REAL NOT NULL DEFAULT 0,  -- when
     PRIMARY KEY (first, last, release)
 ) WITHOUT ROWID;
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -228,6 +229,7 @@ def test_a_crash_between_reading_and_noting_reads_nothing_twice(live: Live, stor
 def test_old_traffic_goes_with_its_runs(store: RunStore) -> None:
     live = Live(store, "[retention]\ndays = 2\n")
     live.send(*pipeline("old", BEGIN, "How many?", "Five."))
+    live.round(BEGIN + HOUR / 2)
     live.send(*pipeline("new", BEGIN + 46 * HOUR, "How much?", "Ten."))
     live.round(BEGIN + 47.5 * HOUR)
     assert len(store.runs(PROJECT)) == 2
@@ -237,9 +239,98 @@ def test_old_traffic_goes_with_its_runs(store: RunStore) -> None:
     live.journal.close()
 
 
+def test_a_file_of_long_ago_is_kept_for_as_long_as_what_comes_now(store: RunStore) -> None:
+    live = Live(store, "[retention]\ndays = 30\n")
+    now = BEGIN + 400 * 24 * HOUR
+    live.send(*pipeline("old", BEGIN, "How many?", "Five."))
+    live.round(now)
+    assert [run.n for run in store.runs(PROJECT)] == [1]
+    live.round(now + 29 * 24 * HOUR)
+    assert len(store.runs(PROJECT)) == 1
+    live.round(now + 31 * 24 * HOUR)
+    assert (store.runs(PROJECT), everything(live)) == ([], [])
+    live.journal.close()
+
+
+def test_a_late_call_of_a_window_without_any_is_published_too(live: Live, store: RunStore) -> None:
+    live.send(*pipeline("b", BEGIN + 2 * HOUR, "How many?", "Five."))
+    live.round(BEGIN + 4 * HOUR)
+    live.send(*pipeline("a", BEGIN, "How much?", "Ten."))
+    live.round(BEGIN + 4 * HOUR)
+    assert {run.name for run in store.runs(PROJECT)} == {
+        window_name(BEGIN, BEGIN + HOUR),
+        window_name(BEGIN + 2 * HOUR, BEGIN + 3 * HOUR),
+    }
+
+
+def test_shorter_windows_leave_the_published_ones_alone(live: Live, store: RunStore) -> None:
+    live.send(*pipeline("a", BEGIN, "How many?", "Five."), *pipeline("b", BEGIN + 900, "How much?", "Ten."))
+    live.round(BEGIN + 2 * HOUR)
+    (live.folder / FILE_NAME).write_text('[windows]\nlength = "5m"\n', encoding="utf-8")
+    live.send(*pipeline("c", BEGIN + 2 * HOUR, "How long?", "A day."))
+    live.round(BEGIN + 4 * HOUR)
+    assert sorted(run.name for run in store.runs(PROJECT)) == [
+        window_name(BEGIN, BEGIN + HOUR),
+        window_name(BEGIN + 2 * HOUR, BEGIN + 2 * HOUR + 300),
+    ]
+
+
+def test_a_root_that_moves_a_call_over_a_border_leaves_it_in_one_window(live: Live, store: RunStore) -> None:
+    spans = pipeline("t", BEGIN + HOUR - 0.05, "How many?", "Five.")  # the retriever begins after the hour
+    live.send(*spans[1:], *pipeline("u", BEGIN + HOUR + 9, "How much?", "Ten."))
+    live.round(BEGIN + 3 * HOUR)
+    assert [run.n for run in store.runs(PROJECT)] == [2]
+    live.send(spans[0])
+    live.round(BEGIN + 3 * HOUR)
+    assert {run.name: run.n for run in store.runs(PROJECT)} == {
+        window_name(BEGIN, BEGIN + HOUR): 1,
+        window_name(BEGIN + HOUR, BEGIN + 2 * HOUR): 1,
+    }
+
+
+def test_a_thumb_that_comes_late_makes_its_window_anew(live: Live, store: RunStore) -> None:
+    live.send(*pipeline("t", BEGIN, "How many?", "Five."))
+    live.round(BEGIN + 2 * HOUR)
+    live.round(BEGIN + 5 * HOUR)  # its spans are given up
+    live.rate(trace_id=trace_id("t"), thumb="down")
+    live.round(BEGIN + 6 * HOUR)
+    (run,) = store.runs(PROJECT)
+    assert "human" in run.fields
+
+
+def test_a_journal_that_was_taken_away_is_read_from_its_beginning(store: RunStore) -> None:
+    live = Live(store)
+    for at in range(3):
+        live.send(*pipeline(f"t{at}", BEGIN + at, "How many?", "Five."))
+        live.journal.close()
+        live.journal = Journal(live.folder / JOURNAL)
+    live.send(*pipeline("t4", BEGIN + 4, "How many?", "Five."))
+    live.round(BEGIN + 9)
+    live.journal.close()
+    shutil.rmtree(live.folder / JOURNAL)
+    live.journal = Journal(live.folder / JOURNAL)
+    live.send(*pipeline("new", BEGIN + 5, "How many?", "Six."))
+    live.round(BEGIN + 9)
+    assert len(everything(live)) == 5
+    live.journal.close()
+
+
+def test_a_step_that_fails_keeps_nothing_else_back(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise KeyError("odd")
+
+    monkeypatch.setattr("ragtriage.data.live.worker.read_traces", fails)
+    live.send(*pipeline("t", BEGIN, "How many?", "Five."))
+    live.round()
+    live.round()
+    assert live.calls.fact(POSITION)
+    assert live.said == ["traces: internal error (KeyError: 'odd'); the next round tries again"]
+
+
 def test_a_wrong_policy_is_said_and_the_one_before_goes_on(live: Live) -> None:
     (live.folder / FILE_NAME).write_text("[keep]\nrest = 5\n", encoding="utf-8")
     live.send(*pipeline("t", BEGIN, "How many?", "Five."))
+    live.round()
     live.round()
     (said,) = live.said
     assert "keep.rest: 5; accepted: a share above 0, up to 1" in said

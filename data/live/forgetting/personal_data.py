@@ -186,7 +186,6 @@ def move_windows(calls: Calls, old: str, new: str | None) -> None:
             connection.execute("DELETE FROM windows WHERE run_id = ?", (old,))
         else:
             connection.execute("UPDATE windows SET run_id = ? WHERE run_id = ?", (new, old))
-        connection.execute("UPDATE calls SET run_id = ? WHERE run_id = ?", (new or "", old))
 
 
 def _json(names: Collection[str]) -> str:
