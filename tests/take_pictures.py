@@ -100,6 +100,7 @@ def pictures(store: RunStore) -> Mapping[str, Callable[[Page, str], bytes]]:
         "chunking": partial(picture_of_page, "chunking?project=handbook"),
         "datasets": partial(picture_of_page, "datasets?project=handbook"),
         "review": partial(picture_of_page, "datasets?project=handbook&part=review&item=q43"),
+        "ab": partial(picture_of_page, "ab"),
         "loading": picture_of_loader,
         "report": partial(picture_of_report, str(store.workspace.root)),
     }

@@ -17,6 +17,9 @@ from ragtriage.metrics.number_text import count, percent
 from ragtriage.metrics.result_table import Count, PValue, ResultTable, Row
 
 KINDS = {"satisfied": "share of 4 and 5", "answered": "share of rows"}
+MEASURED_AS = {
+    **KINDS, "share": "share", "back": "share of users", "nps": "net promoter score", "mean": "mean"
+}  # fmt: skip
 NAME = 30
 
 

@@ -90,15 +90,24 @@ class StoredTest:
 
 
 def arm_runs(test: StoredTest, runs: Sequence[Run]) -> dict[str, Run]:
-    """Return arm -> the run of the same version: that it was kept with, else the only one of its name."""
+    """Return arm -> the run of the same version, that it was kept with.
+
+    Without any, the runs that are named as the arms, where one project has just one of each name.
+    """
     by_id = {run.run_id: run for run in runs}
-    found = {}
-    for arm in test.arms:
-        named = [run for run in runs if run.name == arm]
-        run = by_id.get(test.runs.get(arm, "")) or (named[0] if len(named) == 1 else None)
-        if run is not None:
-            found[arm] = run
-    return found
+    kept = {arm: by_id[run_id] for arm, run_id in test.runs.items() if run_id in by_id}
+    if test.runs:
+        return kept
+    named: dict[str, dict[str, list[Run]]] = {}
+    for run in runs:
+        if run.name in test.arms and not run.means:
+            named.setdefault(run.project, {}).setdefault(run.name, []).append(run)
+    whole = [
+        own
+        for own in named.values()
+        if set(own) == set(test.arms) and all(len(each) == 1 for each in own.values())
+    ]
+    return {arm: each[0] for arm, each in whole[0].items()} if len(whole) == 1 else {}
 
 
 def chosen_options(options: TestOptions, **chosen: Any) -> TestOptions:

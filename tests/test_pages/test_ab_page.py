@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import run
 from live_test_rows import write_rows
-from page_text import headline, html_text
+from page_text import headline, html_text, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
@@ -19,6 +20,8 @@ from ragtriage.data.ab.reading import read_test
 from ragtriage.data.ab.stored_tests import StoredTest, find_test, keep_test
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import READ_ONLY
+from ragtriage.metrics.ab.sequence import units_for_band
+from ragtriage.metrics.statistics.power import units_per_arm
 
 GUARDED = TestOptions(guardrails={"back_within_7_days": 0.03}, worth=0.05)
 
@@ -42,6 +45,10 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     app.switch_page("ab_tests/ab_tests.py").run()
     assert not app.exception
     return app
+
+
+def _box(app: AppTest, key: str) -> Any:
+    return next(box for box in app.text_input if box.key == key)
 
 
 def _selection(app: AppTest) -> Selection:
@@ -191,3 +198,59 @@ def test_a_run_that_is_an_arm_says_what_users_did(
     assert chips("V2 smaller chunks") == [":orange-badge[! live: task completed +6.0 points]"]
     assert chips("V1 baseline") == [":orange-badge[! live: V2 task completed +6.0 points]"]
     assert chips("V3 strict prompt") == []
+
+
+def test_a_file_is_read_previewed_and_kept(
+    workspace: RunStore, rows_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch)
+    next(button for button in app.button if button.key == "open_test_loader").click().run()
+    _box(app, "test_path").set_value(str(rows_file)).run()
+    assert any("1,794 rows" in each.value for each in app.markdown)
+    assert "share of 4 and 5" in page_text(app)
+    _box(app, "test_guardrails").set_value("response_time").run()
+    assert "accepted: NAME:MARGIN" in app.error[0].value.replace("\\", "")
+    assert "keep_test" not in {button.key for button in app.button}
+    _box(app, "test_guardrails").set_value("response_time:0.3").run()
+    _box(app, "test_name").set_value("loaded here").run()
+    next(button for button in app.button if button.key == "keep_test").click().run()
+    assert not app.exception
+    kept = find_test(workspace.workspace, "loaded here")
+    assert kept.options.guardrails == {"response_time": 0.3}
+    assert _selection(app).test == kept.test_id
+    assert headline(app).startswith("V2 beats V1: task completed")
+
+
+def test_a_plan_takes_what_the_formulas_say(
+    workspace: RunStore, kept: StoredTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch)
+    next(button for button in app.button if button.key == "open_plan").click().run()
+    numbers = {box.label: box for box in app.number_input}
+    assert numbers["Effect worth having"].value == 0.05
+    numbers["Base rate"].set_value(0.58)
+    numbers["Users a day"].set_value(100)
+    app.run()
+    plan = next(frame.value for frame in app.dataframe if "Effect" in frame.value.columns)
+    needed = units_per_arm((0.58 * 0.42, 0.63 * 0.37), 0.05)
+    daily = units_for_band((0.58 * 0.42, 0.63 * 0.37), 0.05)
+    row = plan.iloc[1]
+    assert row["Effect"] == "0.05 (worth having)"
+    assert row["Users an arm, one look"] == f"{needed:,}"
+    assert row["Users an arm, looks every day"] == f"{daily:,}"
+    assert row["Days"] == f"{ceil(2 * needed / 100):,}"
+    numbers = {box.label: box for box in app.number_input}
+    numbers["Effect worth having"].set_value(0.0).run()
+    assert "Effect worth having: above 0" in app.error[0].value
+
+
+def test_a_test_is_renamed_and_deleted_from_its_menu(
+    workspace: RunStore, kept: StoredTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(workspace, monkeypatch)
+    app.session_state["test_menu"] = True
+    app.run()
+    _box(app, f"test_rename_{kept.test_id}").set_value("chunks").run()
+    assert find_test(workspace.workspace, "chunks").test_id == kept.test_id
+    next(button for button in app.button if button.key == "test_delete_yes").click().run()
+    assert headline(app) == "Start a first test"

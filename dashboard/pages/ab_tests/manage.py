@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -16,10 +17,10 @@ from ragtriage.dashboard.pages.ab_tests.opened import Opened
 from ragtriage.dashboard.shell.components import show_errors, show_table
 from ragtriage.dashboard.shell.session import keep, open_store
 from ragtriage.dashboard.shell.user import attempt, may_write, only_reads, path_input
-from ragtriage.dashboard.tables.live_tests import arm_table, metric_table
+from ragtriage.dashboard.tables.live_tests import MEASURED_AS, arm_table, metric_table
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.dashboard.wording.table_files import export_table
-from ragtriage.data.ab.ab_test import TestOptions
+from ragtriage.data.ab.ab_test import TestOptions, live_test
 from ragtriage.data.ab.measures import deciding, measures_of
 from ragtriage.data.ab.reading import TestRows, read_test
 from ragtriage.data.ab.stored_tests import StoredTest, delete_test, keep_test, rename_test
@@ -27,6 +28,7 @@ from ragtriage.data.errors import DataError
 from ragtriage.data.store.access import allowed_path
 from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import ResultTable, text_rows
+from ragtriage.metrics.schema.scores import MetricsError
 
 OPEN = "load_test_dialog"  # in the session: whether the dialog is open
 ENDINGS = ["csv", "tsv", "jsonl", "json", "parquet", "xlsx", "gz"]
@@ -83,7 +85,12 @@ def loader() -> None:
         return
     origin = ", ".join(upload.name for upload in uploads) or Path(path).name
     _read_as(rows)
-    options = _options(rows, list(measures), deciding(measures))
+    try:
+        options = _options(rows, list(measures), deciding(measures))
+        live_test(rows, options)  # refuses what does not fit before there is a button
+    except (DataError, MetricsError) as error:
+        st.error(markdown_text(str(error)))
+        return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input("Name", Path(origin).name.partition(".")[0], key="test_name", width=260)
         note = st.text_input("Note", key="test_note", placeholder="what a reader must know", width=260)
@@ -100,7 +107,8 @@ def _rows(uploads: list[Any], path: str, asked: Mapping[str, str | None]) -> Tes
     if not uploads:
         return read_test([allowed_path(path)], **asked)
     with TemporaryDirectory() as folder:
-        files = [Path(folder) / Path(upload.name).name for upload in uploads]
+        names = [re.sub(r"[^\w .-]", "_", Path(upload.name).name).lstrip(". ") for upload in uploads]
+        files = [Path(folder) / (name or "rows.csv") for name in names]
         for file, upload in zip(files, uploads, strict=True):
             file.write_bytes(upload.getvalue())
         try:
@@ -118,18 +126,22 @@ def _read_as(rows: TestRows) -> None:
         f"**{count(rows.n, 'row')}**: {markdown_text(arms)}; {markdown_text(units)}; {markdown_text(times)}"
     )
     shown = [
-        {"Metric": each.name, "Measured as": each.kind, "Better": _direction(each.higher_is_better)}
+        {
+            "Metric": each.name,
+            "Measured as": MEASURED_AS[each.kind],
+            "Better": {None: "nobody said", True: "higher", False: "lower"}[each.higher_is_better],
+        }
         for each in measures_of(rows).values()
     ]
     show_table(ResultTable("Metrics of the rows", tuple(shown)))
 
 
-def _direction(higher: bool | None) -> str:
-    return "nobody said" if higher is None else "higher" if higher else "lower"
-
-
 def _options(rows: TestRows, names: list[str], usual: str) -> TestOptions:
-    """Ask for what was decided before the start."""
+    """Ask for what was decided before the start.
+
+    Raises:
+        DataError: a guardrail that is none.
+    """
     with st.container(horizontal=True):
         metric = st.selectbox(
             "Metric that decides",
@@ -156,7 +168,9 @@ def _options(rows: TestRows, names: list[str], usual: str) -> TestOptions:
         try:
             margins[name.strip()] = float(margin)
         except ValueError:
-            st.error(markdown_text(f"guardrail {text!r}; accepted: NAME:MARGIN, as in response_time:0.2"))
+            raise DataError(
+                f"guardrail {text[:60]!r}; accepted: NAME:MARGIN, as in response_time:0.2"
+            ) from None
     return TestOptions(metric, margins, worth or None, randomised=drawn)
 
 

@@ -12,7 +12,6 @@ from ragtriage.dashboard.shell.components import how_measured, show_table
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.data.ab.ab_test import LiveTest
 from ragtriage.metrics.ab.sequence import units_for_band
-from ragtriage.metrics.number_text import count
 from ragtriage.metrics.result_table import Count, ResultTable, Row
 from ragtriage.metrics.statistics.power import units_per_arm
 
@@ -29,15 +28,21 @@ def plan_button(opened: Opened | None) -> None:
     if st.button("Plan a test", icon=":material/calculate:", key="open_plan"):
         st.session_state[OPEN] = True
     if st.session_state.get(OPEN):
-        st.dialog("Plan a test", width="large", on_dismiss=_close)(plan)(opened.test if opened else None)
+        tag = "" if opened is None else f"{opened.stored.test_id}_{opened.test.metric}"
+        st.dialog("Plan a test", width="large", on_dismiss=_close)(plan)(opened.test if opened else None, tag)
 
 
 def _close() -> None:
     st.session_state[OPEN] = False
 
 
-def plan(test: LiveTest | None) -> None:
-    """Ask for base, effect and traffic, and show what the test takes; filled in from the test on display."""
+def plan(test: LiveTest | None, tag: str) -> None:
+    """Ask for base, effect and traffic, and show what the test takes; filled in from the test on display.
+
+    Args:
+        test: on display; None for none.
+        tag: of the test and its metric: what is typed belongs to them.
+    """
     lead = None if test is None else test.lead
     decides = None if lead is None else lead.decides
     result = None if decides is None else decides.result
@@ -51,29 +56,30 @@ def plan(test: LiveTest | None) -> None:
         [SHARE, NUMBER],
         default=NUMBER if is_number else SHARE,
         required=True,
-        key="plan_kind",
+        key=f"plan_kind_{tag}",
     )
     same = result is not None and is_number == (kind == NUMBER)
     with st.container(horizontal=True):
         if kind == SHARE:
             base = st.number_input(
-                "Base rate", 0.0, 1.0, step=0.01, format="%g", key="plan_base", width=150,
+                "Base rate", 0.0, 1.0, step=0.01, format="%g", key=f"plan_base_{tag}", width=150,
                 value=round(result.base, 3) if same and result else USUAL_BASE,
             )  # fmt: skip
             deviation = 0.0
         else:
             base = 0.0
             deviation = st.number_input(
-                f"Standard deviation of a {noun}", 0.0, format="%g", key="plan_deviation", width=220,
+                f"Standard deviation of a {noun}", 0.0, format="%g", key=f"plan_deviation_{tag}", width=220,
                 value=round(result.base_variance**0.5, 3) if same and result else 1.0,
             )  # fmt: skip
         known = test.worth if test is not None and same and test.worth is not None else None
         worth = st.number_input(
-            "Effect worth having", 0.0, value=known or USUAL_WORTH, format="%g", key="plan_worth", width=170,
+            "Effect worth having", 0.0, value=known or USUAL_WORTH, format="%g",
+            key=f"plan_worth_{tag}", width=170,
             help="The smallest difference that would change the decision; of a share 0.05 is 5 points.",
         )  # fmt: skip
         traffic = st.number_input(
-            f"{noun.capitalize()}s a day", 1, value=per_day, key="plan_traffic", width=150
+            f"{noun.capitalize()}s a day", 1, value=per_day, key=f"plan_traffic_{tag}", width=150
         )
         arms = st.number_input("Arms", 2, 10, 2, key="plan_arms", width=110)
     rows = plan_rows(base, deviation, worth, traffic, arms, noun) if worth else ()
@@ -111,9 +117,9 @@ def plan_rows(
             {
                 "Effect": f"{effect:g}" + (" (worth having)" if factor == 1 else ""),
                 f"{noun.capitalize()}s an arm, one look": Count(one),
-                "takes": count(ceil(one * arms / traffic), "day"),
-                "Looks every day": Count(daily),
-                "takes at most": count(ceil(daily * arms / traffic), "day"),
+                "Days": Count(ceil(one * arms / traffic)),
+                f"{noun.capitalize()}s an arm, looks every day": Count(daily),
+                "Days at most": Count(ceil(daily * arms / traffic)),
             }
         )
     return tuple(rows)
