@@ -65,13 +65,18 @@ class RefusedError(Exception):
 
 
 class Intake:
-    """The way of traffic into the journal, whether it comes over HTTP or from files."""
+    """The way of traffic into the journal, whether it comes over HTTP or from files.
+
+    Attributes:
+        taken_out: kind -> how often it was taken out and is counted in the project's folder.
+    """
 
     def __init__(self, journal: Journal, redactor: Redactor, folder: Path) -> None:
         self.journal = journal
         self._redactor = redactor
         self._folder = folder  # of the counts of what is taken out
         self._counted_at = 0.0
+        self.taken_out: Counter[str] = Counter()
 
     def traces(self, request: ExportTraceServiceRequest) -> tuple[bytes, int]:
         """Return what is stored of an export, b"" for nothing, and how many spans are left out."""
@@ -97,6 +102,7 @@ class Intake:
             self._counted_at = monotonic()
             try:
                 add_redaction_counts(self._folder, counts)
+                self.taken_out += counts
             except OSError:  # a full disk
                 self._redactor.counts += counts
 

@@ -84,7 +84,11 @@ def test_a_printed_span_keeps_its_error_its_events_and_the_types_of_its_attribut
     }
     path = tmp_path / "printed.jsonl"
     path.write_text(json.dumps(span), encoding="utf-8")
-    assert run(capsys, workspace.workspace.root, "collect", str(path), "--project", "shop").code == 0
+    answer = run(capsys, workspace.workspace.root, "collect", str(path), "--project", "shop")
+    assert (answer.code, answer.out.splitlines()[-1]) == (
+        0,
+        "1 of 1 traces are calls of project shop; taken out of texts: 1 x [e-mail]",
+    )
     with Calls.of(workspace.workspace, "shop").open() as connection:
         row = connection.execute(
             "SELECT question, user_id, release, output_tokens, error FROM calls"

@@ -90,7 +90,12 @@ def collect(
                 asyncio.run(_serve(listener, address, token, intake))
             finally:
                 worker.stop()
-    click.echo("Stopped; what was acknowledged is stored.")
+    click.echo(f"Stopped; what was acknowledged is stored{_taken_out(intake)}.")
+
+
+def _taken_out(intake: Intake) -> str:
+    counts = ", ".join(f"{n:,} x [{kind}]" for kind, n in sorted(intake.taken_out.items()))
+    return f"; taken out of texts: {counts}" if counts else ""
 
 
 def _say(sentence: str) -> None:
@@ -186,7 +191,7 @@ async def _serve(listener: socket.socket, address: BindAddress, token: str, inta
                     signal.signal(each, handler)
 
     config = uvicorn.Config(
-        receiver(intake, token=token, hosts=tuple(address.allowed_hosts) if address.loopback else ()),
+        receiver(intake, token=token, hosts=() if token else tuple(address.allowed_hosts)),
         log_level="error",
         access_log=False,
         server_header=False,
@@ -210,4 +215,6 @@ def _take_in(files: tuple[Path, ...], intake: Intake, worker: Worker) -> None:
     n = calls_among(worker.calls, traces)
     days = worker.policy.retention.days
     others = f"; the others ask nothing, or are older than {days} days (retention)" if n < len(traces) else ""
-    click.echo(f"{n:,} of {len(traces):,} traces are calls of project {worker.project}{others}")
+    click.echo(
+        f"{n:,} of {len(traces):,} traces are calls of project {worker.project}{others}{_taken_out(intake)}"
+    )
