@@ -25,7 +25,7 @@ LANES = ((0.70, 0.94), (0.425, 0.615), (0.20, 0.34), (0.0, 0.115))  # from top t
 GAP = 0.06  # of a step, between two intervals
 TOPIC_ROW, TOPIC_FRAME, MOST_TOPICS = 22, 30, 13
 NAME, RELEASE = 18, 26  # characters
-COLUMNS = (1.10, 1.30)  # where calls and parts of a topic are written, on the axis of shares
+COLUMNS = (1.24, 1.54)  # where calls and parts of a topic are written, on the axis of shares
 
 
 def lanes_chart(facts: Production, tokens: Tokens) -> go.Figure:
@@ -115,9 +115,7 @@ def _measure_lane(figure: go.Figure, lane: int, measure: Measure, facts: Product
         _limit(figure, lane, scale * measure.limit, measure, tokens)
     of = "all calls" if measure.of_all else "kept calls, weighted"
     judged = [value.n_scored for *_, value in steps if value.n_scored < FEWEST]
-    note = (
-        f"hollow: under {FEWEST} {'calls' if measure.of_all else 'judged'}, too few to tell" if judged else ""
-    )
+    note = f"hollow: under {FEWEST} {'calls' if measure.of_all else 'judged'}" if judged else ""
     _title(
         figure, lane, f"<b>{chart_text(capital(measure_title(measure.name)))}</b>, {of}", tokens, note,
         tokens.unclear.text,
@@ -308,7 +306,7 @@ def topics_chart(rows: Sequence[TopicRow], tokens: Tokens, clickable: bool) -> g
         margin={"l": 8, "r": 8, "t": 4, "b": 24},
     )  # fmt: skip
     figure.update_xaxes(
-        range=[-0.03, COLUMNS[-1] + 0.1], tickvals=[0, 0.5, 1], ticktext=["0", "50 %", "100 %"],
+        range=[-0.03, COLUMNS[-1] + 0.08], tickvals=[0, 0.5, 1], ticktext=["0", "50 %", "100 %"],
         gridcolor=tokens.border, showgrid=True, zeroline=False,
     )  # fmt: skip
     return figure.update_yaxes(

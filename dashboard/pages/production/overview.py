@@ -48,7 +48,9 @@ def _tile(measure: Measure, facts: Production) -> Tile:
     limit = limit_text(measure)
     n = f"all {since.n_scored:,} calls" if measure.of_all else f"{since.n_scored:,} judged"
     effective = since.n_effective
-    weighs = "" if effective is None else f", n_eff {effective:,.0f}"
+    weighs = (
+        f" (effective {effective:,.0f})" if effective is not None and effective < since.n_scored - 0.5 else ""
+    )
     release = facts.times.release
     changed = change_text(measure)
     sure = "" if measure.change is None or measure.change.is_change else ", chance"
