@@ -47,8 +47,9 @@ def settle(page: Page) -> None:
     page.wait_for_timeout(1500)
 
 
-def picture_of_page(path: str, page: Page, url: str) -> bytes:
+def picture_of_page(path: str, page: Page, url: str, height: int = 900) -> bytes:
     """Take a page at its address."""
+    page.set_viewport_size({"width": 1440, "height": height})
     page.goto(url + path)
     settle(page)
     return page.screenshot()
@@ -101,6 +102,7 @@ def pictures(store: RunStore) -> Mapping[str, Callable[[Page, str], bytes]]:
         "datasets": partial(picture_of_page, "datasets?project=handbook"),
         "review": partial(picture_of_page, "datasets?project=handbook&part=review&item=q43"),
         "ab": partial(picture_of_page, "ab"),
+        "production": partial(picture_of_page, "production?project=handbook+live", height=1010),
         "loading": picture_of_loader,
         "report": partial(picture_of_report, str(store.workspace.root)),
     }

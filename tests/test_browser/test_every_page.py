@@ -14,6 +14,7 @@ from ragtriage.data.scoring.run_store import RunStore
 PAGES = {
     "triage": "?project=handbook",
     "compare": "compare?project=handbook",
+    "production": "production?project=handbook+live",
     "ab": "ab",
     "trend": "trend?project=handbook",
     "cases": "cases?project=handbook",
