@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.production.buckets import over
 from ragtriage.data.live.production.scores import KeptCalls
 from ragtriage.data.text.tokens import folded_question
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
@@ -53,7 +54,7 @@ def to_label(
     written: dict[str, str] = {}
     with calls.open() as connection:
         for query, is_refused in ((_REFUSED, True), (_DISLIKED, False)):
-            for question, n in connection.execute(query, (first, last, MOST)):
+            for question, n in connection.execute(over(calls, query, first, last), (first, last, MOST)):
                 key = folded_question(question)
                 written.setdefault(key, question)
                 counts[key][0] += n

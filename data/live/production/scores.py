@@ -10,6 +10,7 @@ import numpy as np
 
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.production.buckets import over
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun
 from ragtriage.data.store.workspace import Run
@@ -75,7 +76,7 @@ def kept_calls(
         watched: metrics beside ANSWER_SCORES, such as those of the alerts.
     """
     with calls.open() as connection:
-        rows = connection.execute(_KEPT, (first, last)).fetchall()
+        rows = connection.execute(over(calls, _KEPT, first, last), (first, last)).fetchall()
     columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) if rows else [()] * 9
     trace_id, time, rate, user, stratum, question, topic, refused, answerable = columns
     place = {trace: at for at, trace in enumerate(trace_id)}
