@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import json_format
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
@@ -21,6 +22,7 @@ from starlette.testclient import TestClient
 
 from ragtriage.data.live.feedback.records import answers_from
 from ragtriage.data.live.journal import Journal, Kind, read_journal
+from ragtriage.data.live.otlp_requests import message_of
 from ragtriage.data.live.otlp_spans import read_span, stored_spans
 from ragtriage.data.live.receiver import Intake, Limits, receiver
 from ragtriage.data.live.redacting import redaction_counts
@@ -119,6 +121,39 @@ def test_spans_in_json_are_the_same_with_ids_in_hexadecimal_or_base64(
     (read,) = [read_span(stored) for request in _stored(tmp_path) for stored in stored_spans(request)]
     assert (read.trace_id, read.span_id, read.parent_id) == (TRACE, SPAN, None)
     assert (read.input, read.input_tokens, read.start) == ("Who pays?", 12, 1_700_000_000_000_000_000)
+
+
+def _every_type(depth: int) -> ExportTraceServiceRequest:
+    request = _request("text", "\u2028 \U0001f600")
+    group = request.resource_spans[0]
+    span = group.scope_spans[0].spans[1]
+    event, link = span.events.add(name="e"), span.links.add(trace_id=b"t" * 16, span_id=b"s" * 8)
+    for holder in (group.resource, group.scope_spans[0].scope, span, event, link):
+        for at, value in enumerate((True, False, -(1 << 63), 0, 1.5, float("inf"), b"\x00\xff", "")):
+            names = {bool: "bool_value", int: "int_value", float: "double_value", bytes: "bytes_value"}
+            setattr(holder.attributes.add(key=f"k{at}").value, names.get(type(value), "string_value"), value)
+        holder.attributes.add(key="nothing")
+        value = holder.attributes.add(key="deep").value
+        for _ in range(depth):
+            value = value.array_value.values.add().kvlist_value.values.add(key="in").value
+        value.string_value = "here"
+    return request
+
+
+@pytest.mark.parametrize("snake", [False, True])
+def test_json_is_the_same_as_protobuf_for_every_type_of_attribute(snake: bool) -> None:
+    request = _every_type(8)
+    value = json_format.MessageToDict(request, preserving_proto_field_name=snake)
+    value["resourceSpans" if not snake else "resource_spans"][0]["spans"] = [{"of": "another version"}]
+    assert message_of(ExportTraceServiceRequest, value) == request
+
+
+def test_values_nested_deeper_than_protobuf_reads_are_refused(client: Client, tmp_path: Path) -> None:
+    fits = json_format.MessageToDict(_every_type(16))
+    assert client().post("/v1/traces", json=fits).status_code == 200
+    assert len(_stored(tmp_path)) == 1  # it can be read again
+    deeper = json_format.MessageToDict(_every_type(17))
+    assert "nested too deeply" in client().post("/v1/traces", json=deeper).json()["message"]
 
 
 def test_spans_without_ids_are_left_out_and_counted(client: Client, tmp_path: Path) -> None:
