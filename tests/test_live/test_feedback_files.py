@@ -86,6 +86,17 @@ def test_users_whose_window_has_not_ended_are_left_out_and_a_month_that_goes_on_
     assert line.split()[4:] == ["–"] * 6
 
 
+def test_a_user_counts_in_the_group_of_the_first_visit_whatever_the_order_of_the_rows(tmp_path: Path) -> None:
+    rows = ["a,2026-02-03,V2", "a,2026-01-30,V1", "b,2026-02-20,V2", "b,2026-01-05,V2", "c,2026-03-30,V1"]
+    report = reported(written(tmp_path, "\n".join(["user_id,date,system_type", *rows])))
+    back = {each.group: each.interval for each in report.results if each.name == "back_within_30_days"}
+    assert {group: (found.n_scored, found.mean) for group, found in back.items() if found.n_scored} == {
+        "": (2, 0.5),
+        "V1": (1, 1.0),
+        "V2": (1, 0.0),
+    }
+
+
 def test_several_answers_of_one_user_are_one_voice() -> None:
     values = np.array([100.0, 100.0, -100.0] * 40)
     users = np.repeat(np.arange(40), 3)

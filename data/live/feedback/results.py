@@ -247,14 +247,15 @@ def _measures(rows: FeedbackRows, by: str) -> list[Measure]:
     plain = TestRows(("",), everyone, None, "", None, "", cells, 0, {})
     found = [measure for measure in measures_of(plain).values() if not _is_years(measure)]
     known = np.array([bool(user) for user in rows.users], dtype=np.bool_) & np.isfinite(rows.times)
-    if known.any():
-        users = rows.units[known]
-        visits = TestRows(("",), everyone[known], users, "user", rows.times[known], "time", {}, 0, {})
+    order = np.flatnonzero(known)[np.argsort(rows.times[known], kind="stable")]
+    if len(order):  # a user counts in the group of the first visit
+        users = rows.units[order]
+        visits = TestRows(("",), everyone[order], users, "user", rows.times[order], "time", {}, 0, {})
         for window in WINDOWS:
             back = back_within(visits, window)
             values = np.full(rows.n, np.nan)
             if back is not None:
-                values[known] = back.values
+                values[order] = back.values
             found.append(Measure(f"back_within_{window}_days", "back", True, values))
     return found
 
