@@ -130,7 +130,9 @@ def calibration_section(view: View) -> None:
     _annotator_agreement(ratings, _alpha(scored, ledger, dimension))
     st.markdown("**The mean if everything were labelled**")
     estimate = None if metric is None else _estimate(scored, ledger, dimension, metric, thresholds)
-    if metric is None or estimate is None or estimate.ppi is None:
+    if scored.question_weights is not None:
+        st.caption("Not corrected: labels are drawn without regard to weights, and these calls are weighted.")
+    elif metric is None or estimate is None or estimate.ppi is None:
         _no_random_labels(ratings, estimate, scored.n)
     else:
         _draw_estimate(estimate, metric, ratings, thresholds)

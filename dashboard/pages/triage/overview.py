@@ -112,8 +112,14 @@ def _is_measured(result: GateResult, summaries: Mapping[str, MetricSummary]) -> 
 
 
 def _nearest(results: Sequence[GateResult], summaries: Mapping[str, MetricSummary]) -> list[GateResult]:
-    """Return the gates on means, those that fail or are nearest to it first."""
-    means = [result for result in results if result.gate.kind == "mean" and not result.gate.slice]
+    """Return the gates on means of metrics, those that fail or are nearest to it first."""
+    means = [
+        result
+        for result in results
+        if result.gate.kind == "mean"
+        and not result.gate.slice
+        and (result.mean is None or result.gate.metric in summaries)  # the pass rate has a tile of its own
+    ]
     return sorted(
         means, key=lambda result: (not _is_measured(result, summaries), not result.blocks, badness(result))
     )
