@@ -104,12 +104,24 @@ def test_a_spent_budget_is_said_and_the_next_day_goes_on(live: tuple[RunStore, C
     assert jobs_of(store.ledger)[-1].run_id == newest.run_id
 
 
+def test_a_window_without_anything_to_judge_keeps_no_other_from_being_judged(
+    live: tuple[RunStore, Calls],
+) -> None:
+    store, calls = live
+    put(calls, *(kept(f"e{at}", 2 * HOUR + at, answer=None, retrieved=[]) for at in range(2)))
+    publish(store, calls, PROJECT, BEGIN + 2 * HOUR, BEGIN + 3 * HOUR)
+    with JudgeServer() as server:
+        judging = judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
+        assert (judging.state, judging.waiting, len(server.asked)) == ("done", 0, 12)
+
+
 def test_what_fails_is_said_with_its_reason(live: tuple[RunStore, Calls]) -> None:
     store, calls = live
     with JudgeServer(Script(fault=lambda *_: "refusal")) as server:
         failed = judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
     assert failed.state == "failed"
     assert "no sample has a result" in failed.sentence
+    assert len({job.run_id for job in jobs_of(store.ledger)}) == 2
     assert "2 windows wait" in failed.sentence
     unknown = judge_due(store, calls, _budget(2.0, "cleverness"), BEGIN)
     assert "'cleverness' is neither a metric nor an evaluator of shop" in unknown.message

@@ -23,6 +23,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import declared
 
+NO_RESULT = "no sample has a result"  # how the message of a job begins that got nothing
 STATE = "judge"  # fact: what became of the judge last
 JudgingState = Literal["done", "spent", "failed", "stopped"]
 
@@ -82,14 +83,20 @@ def judge_due(
     work = _Day(store, calls, budget, day, base_url)
     state: JudgingState = "done"
     message, waiting = "", list[tuple[Run, str]]()
+    failed: list[tuple[Run, str]] = []  # windows none of whose calls got a result, each with its message
     try:
         waiting = work.waiting()
         while waiting and state == "done":
             state, message = ("stopped", "on request") if stopped() else work.judge(*waiting[0])
+            if state == "failed" and message.startswith(NO_RESULT):  # others may get one
+                failed.append((waiting[0][0], message))
+                state = "done"
             waiting = waiting[1:] if state == "done" else waiting
     except (DataError, OSError) as error:
         state, message = "failed", str(error)
-    windows = len({run.run_id for run, _ in waiting})
+    if failed and state == "done":
+        state, message = "failed", failed[0][1]
+    windows = len({run.run_id for run, _ in [*waiting, *failed]})
     judging = Judging(day, state, work.spent, budget.budget, windows, message)
     with calls.changing() as connection:
         put_fact(connection, STATE, orjson.dumps(asdict(judging)).decode())
@@ -143,10 +150,14 @@ class _Day:
         """Judge a run within what is left; return how that ended and why."""
         left = self.budget.budget - self.spent
 
+        nothing = False
+
         def ask(
             plan: JudgePlan, task: JudgeTask, settings: ClientSettings, spec: JobSpec
         ) -> JobResult | None:
-            if plan.calls and (plan.most_call_usd or 0.0) > left:
+            nonlocal nothing
+            nothing = plan.nothing == plan.samples
+            if nothing or (plan.calls and (plan.most_call_usd or 0.0) > left):
                 return None
             return run_task(self.store.workspace, run, task, settings, spec, self._note)
 
@@ -159,7 +170,7 @@ class _Day:
         before = self.spent
         for _, result in judge_jobs(self.store, run, options, ask):
             if result is None:
-                return "spent", ""
+                return ("done" if nothing else "spent"), ""
             self.spent = before + (result.progress.cost_usd or 0.0)
             self._write()
             if result.state == "failed":

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.hook import command_words, run_hook
@@ -98,7 +98,8 @@ def tell_webhook(
     """
     body = json.dumps(facts, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
     headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "ragtriage"}
-    opener = build_opener(_SameHost)
+    here = urlsplit(address).scheme == "http"  # what stays on this machine goes through no proxy
+    opener = build_opener(_SameHost, *([ProxyHandler({})] if here else []))
     problem = ""
     for attempt in range(TRIES):
         if attempt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable, Mapping
 from threading import Event, Thread
 
@@ -20,6 +21,7 @@ from ragtriage.data.scoring.run_store import RunStore
 
 EVERY = 60.0  # seconds between two looks at what no window that ended makes due
 LOOKS = 10  # at a window that goes on, for what comes late
+LONGEST_WAIT = 30.0  # for what is being told and judged; replies that came are kept
 AFTER_A_FAILURE = 600.0  # before the judge is asked again
 Say = Callable[[str], None]
 
@@ -80,9 +82,10 @@ class Watch:
         self.wait()
 
     def wait(self) -> None:
-        """Wait until telling and judging have ended."""
+        """Wait until telling and judging have ended, or so long that the process should end without them."""
+        end = time.monotonic() + LONGEST_WAIT
         for thread in list(self._threads.values()):
-            thread.join()
+            thread.join(max(0.0, end - time.monotonic()))
 
     def _look(self, policy: Policy, now: float) -> None:
         """Note what became of rules, and when to look again: as a window ends, and for late calls."""
