@@ -19,10 +19,10 @@ OTEL = FIXTURES / "exports" / "otel"
 PRINTED = FIXTURES / "opentelemetry" / "vercel-v6-all-spans.json"
 
 
-def _keep(store: RunStore, settings: str = "") -> None:
+def _write_policy(store: RunStore, settings: str) -> None:
     folder = store.workspace.root / "live" / "shop"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "policy.toml").write_text(f"{settings}\n[retention]\ndays = 4000\n", encoding="utf-8")
+    (folder / "policy.toml").write_text(settings, encoding="utf-8")
 
 
 def _calls(store: RunStore) -> dict[str, str]:
@@ -33,14 +33,13 @@ def _calls(store: RunStore) -> dict[str, str]:
 def test_files_become_calls_and_runs_as_what_comes_over_http(
     workspace: RunStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _keep(workspace)
     files = [str(OTEL / f"{name}.otlp.jsonl") for name in ("genai", "openinference")]
     answer = run(capsys, workspace.workspace.root, "collect", *files, "--project", "shop")
     assert answer.code == 0
     assert answer.out.splitlines() == [
         f"{files[0]}: 35 spans of 12 traces",
         f"{files[1]}: 47 spans of 12 traces",
-        "24 of 24 traces are calls of project shop",
+        "calls of project shop: 24 of 24 traces",
     ]
     (live,) = workspace.runs("shop")
     assert (live.name[:5], live.n) == ("live ", 24)
@@ -51,20 +50,17 @@ def test_files_become_calls_and_runs_as_what_comes_over_http(
 def test_spans_as_sdks_print_them_go_the_same_way(
     workspace: RunStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _keep(workspace)
     answer = run(capsys, workspace.workspace.root, "collect", str(PRINTED), "--project", "shop")
     assert answer.out.splitlines() == [
         f"{PRINTED}: 10 spans of 10 traces",
-        "8 of 10 traces are calls of project shop; "
-        "the others ask nothing, or are older than 4000 days (retention)",
+        "calls of project shop: 8 of 10 traces; the others ask nothing",
     ]
     assert "Write a haiku about programming." in _calls(workspace).values()
 
 
-def test_a_printed_span_keeps_its_error_its_events_and_the_types_of_its_attributes(
+def test_a_printed_span_write_policys_its_error_its_events_and_the_types_of_its_attributes(
     workspace: RunStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _keep(workspace)
     span: dict[str, Any] = {
         "name": "answer",
         "context": {"trace_id": f"0x{7:032x}", "span_id": f"0x{9:016x}"},
@@ -87,7 +83,7 @@ def test_a_printed_span_keeps_its_error_its_events_and_the_types_of_its_attribut
     answer = run(capsys, workspace.workspace.root, "collect", str(path), "--project", "shop")
     assert (answer.code, answer.out.splitlines()[-1]) == (
         0,
-        "1 of 1 traces are calls of project shop; taken out of texts: 1 x [e-mail]",
+        "calls of project shop: 1 of 1 traces; taken out of texts: 1 x [e-mail]",
     )
     with Calls.of(workspace.workspace, "shop").open() as connection:
         row = connection.execute(
@@ -100,7 +96,6 @@ def test_a_printed_span_keeps_its_error_its_events_and_the_types_of_its_attribut
 def test_lines_that_are_no_export_are_counted(
     workspace: RunStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _keep(workspace)
     lines = (OTEL / "genai.otlp.jsonl").read_text("utf-8").splitlines()
     wrong = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{"startTimeUnixNano": "soon"}]}]}]})
     path = tmp_path / "some.jsonl"
@@ -167,6 +162,6 @@ def test_a_weak_token_is_refused(
 def test_a_policy_that_cannot_be_read_stops_it(
     workspace: RunStore, capsys: pytest.CaptureFixture[str], policy: str, said: str
 ) -> None:
-    _keep(workspace, policy)
+    _write_policy(workspace, policy)
     answer = run(capsys, workspace.workspace.root, "collect", "--project", "shop")
     assert (answer.code, said in answer.err) == (2, True)

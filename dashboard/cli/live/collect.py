@@ -213,8 +213,7 @@ def _take_in(files: tuple[Path, ...], intake: Intake, worker: Worker) -> None:
     intake.count(now=True)
     worker.round(time.time(), whole=True)
     n = calls_among(worker.calls, traces)
-    days = worker.policy.retention.days
-    others = f"; the others ask nothing, or are older than {days} days (retention)" if n < len(traces) else ""
+    others = "; the others ask nothing" if n < len(traces) else ""
     click.echo(
-        f"{n:,} of {len(traces):,} traces are calls of project {worker.project}{others}{_taken_out(intake)}"
+        f"calls of project {worker.project}: {n:,} of {len(traces):,} traces{others}{_taken_out(intake)}"
     )
