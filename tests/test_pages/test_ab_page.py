@@ -172,8 +172,8 @@ def test_rows_that_were_changed_are_not_concluded_from(
 def test_the_json_of_the_menu_is_that_of_the_command(
     workspace: RunStore, kept: StoredTest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from ragtriage.dashboard.pages.ab_tests.chosen_test import open_test
     from ragtriage.dashboard.pages.ab_tests.manage import answer_json
-    from ragtriage.dashboard.pages.ab_tests.opened import open_test
 
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
     answer = json.loads(answer_json(open_test(kept)))

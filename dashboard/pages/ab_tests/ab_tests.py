@@ -6,6 +6,7 @@ import streamlit as st
 
 from ragtriage.dashboard.headlines.ab import FIRST_TEST, ab_headline, metric_title
 from ragtriage.dashboard.pages.ab_tests.arms import arms_section, before_section
+from ragtriage.dashboard.pages.ab_tests.chosen_test import metric_names, open_test, usual_metric
 from ragtriage.dashboard.pages.ab_tests.differences import (
     levels_section,
     looks_section,
@@ -13,7 +14,6 @@ from ragtriage.dashboard.pages.ab_tests.differences import (
     tiles_of,
 )
 from ragtriage.dashboard.pages.ab_tests.manage import AGAIN, load_button, test_menu
-from ragtriage.dashboard.pages.ab_tests.opened import metric_names, open_test, usual_metric
 from ragtriage.dashboard.pages.ab_tests.plan import plan_button
 from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.components import current_theme, draw_tiles, open_page

@@ -16,7 +16,7 @@ from ragtriage.dashboard.headlines.ab import (
     value_text,
     worth_text,
 )
-from ragtriage.dashboard.pages.ab_tests.opened import Opened
+from ragtriage.dashboard.pages.ab_tests.chosen_test import Opened
 from ragtriage.dashboard.present.page_html.blocks import ArmRow, Strip, arm_row, fact_rows, section_title
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, current_theme, draw, draw_html
 from ragtriage.dashboard.shell.session import go_to_page, open_store

@@ -19,7 +19,7 @@ from ragtriage.dashboard.headlines.ab import (
     value_text,
 )
 from ragtriage.dashboard.headlines.headline import State
-from ragtriage.dashboard.pages.ab_tests.opened import Opened, answers_of
+from ragtriage.dashboard.pages.ab_tests.chosen_test import Opened, answers_of
 from ragtriage.dashboard.present.page_html.blocks import GateRow, Strip, Tile, gate_rows, section_title
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, current_theme, draw
 from ragtriage.dashboard.shell.session import keep

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from ragtriage.dashboard.headlines.ab import ab_headline
-from ragtriage.dashboard.pages.ab_tests.opened import Opened
+from ragtriage.dashboard.pages.ab_tests.chosen_test import Opened
 from ragtriage.dashboard.shell.components import show_errors, show_table
 from ragtriage.dashboard.shell.session import keep, open_store
 from ragtriage.dashboard.shell.user import attempt, may_write, only_reads, path_input

@@ -7,7 +7,7 @@ from math import ceil, isfinite
 import streamlit as st
 
 from ragtriage.dashboard.headlines.ab import units_noun
-from ragtriage.dashboard.pages.ab_tests.opened import Opened
+from ragtriage.dashboard.pages.ab_tests.chosen_test import Opened
 from ragtriage.dashboard.shell.components import how_measured, show_table
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.data.ab.ab_test import LiveTest
