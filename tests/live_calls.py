@@ -53,7 +53,7 @@ def refusing(minutes: int, share: float, first: int = 0, n: int = 60) -> list[Ca
 
 
 def kept(name: str, time: float, **sample: Any) -> Call:
-    """Return a call that is kept, with a sample that can be judged."""
+    """Return a call that is kept, with a sample that can be judged; `refused` and `error` are of the call."""
     text = f"Turtle {name} lives eighty years."
     full = {
         "question": f"How long does turtle {name} live?",
@@ -62,4 +62,5 @@ def kept(name: str, time: float, **sample: Any) -> Call:
         "trace_id": name,
         **sample,
     }
-    return call(name, time, kept=True, question=full["question"], sample=packed(full))
+    facts = {key: full.pop(key) for key in ("refused", "error") if key in full}
+    return call(name, time, kept=True, question=full["question"], sample=packed(full), **facts)

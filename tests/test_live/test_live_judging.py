@@ -147,6 +147,10 @@ def test_a_judge_that_is_silent_is_an_alert(live: tuple[RunStore, Calls]) -> Non
         judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
     silent, faithful = alert_states(calls, policy, BEGIN + 2 * HOUR + 1000, LiveScores(store, calls), BEGIN)
     assert (silent.state, faithful.latest is not None) == ("ok", True)
+    put(calls, kept("failed", 40, answer=None, refused=None, error="timed out"))
+    publish(store, calls, PROJECT, BEGIN, BEGIN + HOUR)
+    with JudgeServer() as server:
+        judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
     judged = LiveScores(store, calls)(JUDGED, BEGIN, BEGIN + HOUR)
     assert judged is not None
     assert judged.values.tolist() == [1.0] * 6

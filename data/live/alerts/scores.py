@@ -13,8 +13,8 @@ from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray, Source, Status
 
 _KEPT = (
-    "SELECT time, rate, user_id FROM calls WHERE kept AND sample IS NOT NULL AND time >= ? AND time < ?"
-    " ORDER BY time, trace_id"  # the order of the samples in the run of a window
+    "SELECT time, rate, user_id, refused FROM calls WHERE kept AND sample IS NOT NULL"
+    " AND time >= ? AND time < ? ORDER BY time, trace_id"  # the order of the samples in the run of a window
 )
 
 
@@ -27,7 +27,8 @@ class LiveScores:
     def __call__(self, metric: str, first: float, last: float) -> Scored | None:
         """Return a metric of the kept calls of a time, `last` excluded; None where no run has it.
 
-        For JUDGED the value is 1 where the judge scored the call by any metric.
+        For JUDGED the value is 1 where the judge scored the call by any metric; calls without an answer are
+        left out.
         """
         windows = [
             it for it in self.calls.windows() if not it.release and it.last > first and it.first < last
@@ -45,11 +46,12 @@ class LiveScores:
             known |= found is not None
             if found is not None and len(found) == part.stop - part.start:
                 values[part] = found
-        inside = slice(*np.searchsorted(time, (first, last)).tolist())
+        answered = np.array([row[3] is not None for row in rows], dtype=np.bool_)
+        at = np.flatnonzero((time >= first) & (time < last) & (answered | (metric != JUDGED)))
         rate = np.array([row[1] for row in rows], dtype=np.float64)
-        users = [row[2] for row in rows][inside]
+        users = [rows[place][2] for place in at.tolist()]
         bounds = (0.0, 1.0) if metric == JUDGED else bounds_of(metric)
-        return Scored(time[inside], values[inside], rate[inside], users, bounds) if known else None
+        return Scored(time[at], values[at], rate[at], users, bounds) if known else None
 
     def _values(self, window: Window, metric: str) -> FloatArray | None:
         """Return a score of the run of a window; None where it has none, or cannot be read."""

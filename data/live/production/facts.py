@@ -296,13 +296,14 @@ def _alerts(calls: Calls, policy: Policy, kept: KeptCalls, times: Times) -> Sequ
     users = [f"{code}" for code in kept.user.tolist()]
 
     def scores(metric: str, first: float, last: float) -> Scored | None:
+        asked = np.isfinite(kept.refused) | (metric != JUDGED)  # what has no answer is not judged
         if metric == JUDGED:
             values, bounds = np.where(kept.by_judge, 1.0, np.nan), (0.0, 1.0)
         elif metric in kept.values:
             values, bounds = kept.values[metric], bounds_of(metric)
         else:
             return None
-        at = np.flatnonzero(kept.between(first, last))
+        at = np.flatnonzero(kept.between(first, last) & asked)
         return Scored(kept.time[at], values[at], kept.rate[at], [users[row] for row in at.tolist()], bounds)
 
     return alert_states(calls, policy, times.last + policy.windows.settle, scores, times.begin)
