@@ -361,3 +361,20 @@ def test_the_bundled_traffic_is_as_in_its_source_and_says_what_is_replayed(store
     assert not said.low < kept < said.high  # and the plain mean of the sample does not
     assert since.notes == (entry["traffic"]["origin"],)
     assert not [it for it in check_run(store.scored(since)) if it.rule in ("asked_twice", "few_lists")]
+
+
+def test_the_worker_says_what_its_policy_watches_but_not_of_a_file(store: RunStore) -> None:
+    rule = '[[alerts]]\nmetric = "refused"\nat_most = 0.3\nwindow = "1h"\nwindows = 1\nfewest = 10\n'
+    live = Live(store, rule)
+    for at in range(20):
+        live.send(*pipeline(f"t{at}", BEGIN + at, f"Question {at}?", REFUSAL))
+    live.round(BEGIN + HOUR + 20)
+    assert live.said == []
+    for minutes in range(3):
+        live.round(BEGIN + HOUR + 60 * minutes + 20, whole=False)
+    live.worker.stop()
+    live.journal.close()
+    (said,) = live.said
+    assert said.startswith(
+        "shop: refused at most 30 % does not hold since 2026-03-01 18:00 UTC: 100 % [83 %, 100 %]"
+    )
