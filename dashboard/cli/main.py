@@ -62,7 +62,7 @@ _MODULES = {  # of ragtriage.dashboard.cli -> the commands in it, each a functio
     "live.collect": "collect",
     "live.feedback": "feedback",
     "live.forget": "forget",
-    "live.production": "production",
+    "live.traffic": "production",
     "results.agreement": "agreement",
     "results.checks": "check checks citations",
     "results.diagnose": "diagnose",

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from ragtriage.dashboard.charts.live_traffic import lanes_chart, topics_chart
 from ragtriage.dashboard.charts.tokens import LIGHT
 from ragtriage.dashboard.headlines.production import production_headline
-from ragtriage.dashboard.pages.production.menu import added_text
+from ragtriage.dashboard.shell.regressions import added_text
 from ragtriage.dashboard.shell.selection import Selection
 from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.datasets.dataset import Dataset, create_dataset
@@ -23,8 +23,8 @@ from ragtriage.data.datasets.item import Item
 from ragtriage.data.datasets.regressions import add_regressions
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.production.facts import Production, production
-from ragtriage.data.live.production.parts import kept_samples
 from ragtriage.data.live.production.times import chosen_span
+from ragtriage.data.live.production.window_runs import kept_samples
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import READ_ONLY
 from ragtriage.data.store.workspace import Workspace
@@ -223,3 +223,21 @@ def test_a_topic_that_may_be_chance_is_hollow(tmp_path: Path) -> None:
     assert set(since.marker.color) == {LIGHT.background}
     assert {row[0] for row in since.customdata} == {"leave", "pay", "travel"}
     assert json.loads(figure.to_json())
+
+
+def test_cases_on_a_list_go_into_a_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = traffic(tmp_path, refused=(10, 2))
+    dataset = _dataset(store)
+    run_id = Calls.of(store.workspace, PROJECT).windows()[1].run_id
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(project=PROJECT, run=run_id, slices={"topic": "pay"})
+    app.session_state["add_cases"] = True  # the popover is open
+    app.switch_page("cases/cases.py").run()
+    assert not app.exception
+    app.button(key="cases_add").click().run()
+    assert not app.exception
+    (added,) = dataset.batches()[1:]
+    assert {item.tags["topic"] for item in added.items} == {"pay"}
+    assert len(added.items) == len({item.question for item in added.items}) == 4
+    assert added.facts["regression"] == "live, live 2026-03-01 12:30 to 13:00"

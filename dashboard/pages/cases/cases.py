@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from ragtriage.dashboard.pages.cases.adding import add_menu
 from ragtriage.dashboard.pages.cases.case_list import (
     case_list,
     case_name,
@@ -53,6 +54,7 @@ with listing:
         st.markdown(f"**{count(len(rows), 'case')}** of {run.n:,}, {order_text()}", width="content")
         st.space("stretch")
         export_menu(view, diagnosis, rows)
+        add_menu(view, diagnosis, rows)
         queue_form(view, diagnosis)
 
 if at is not None:

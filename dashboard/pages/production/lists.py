@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from ragtriage.dashboard.pages.production.opened import CLEAR, Opened, open_run
+from ragtriage.dashboard.pages.production.live_view import CLEAR, Opened, open_run
 from ragtriage.dashboard.present.page_html.blocks import LiveRow, live_rows
 from ragtriage.dashboard.shell.session import current_selection
 from ragtriage.dashboard.shell.user import may_write
@@ -59,14 +59,14 @@ def _alerts(opened: Opened) -> None:
 
 def _to_label(opened: Opened) -> None:
     facts = opened.facts
-    run_id = opened.run_id(later=True)
-    rows = [_label_row(row, run_id, facts.project) for row in facts.to_label[:MOST_ROWS]]
+    run_id, base_id = opened.run_id(later=True), opened.run_id(later=False)
+    rows = [_label_row(row, run_id, base_id, facts.project) for row in facts.to_label[:MOST_ROWS]]
     st.html(live_rows(label_title(facts), rows, ""))
     if not may_write() and not run_id:
         return
     with st.container(horizontal=True, gap="xsmall", wrap=False, key="live_links"):
         if _link("Open in Cases", "live_cases"):
-            open_run(opened, "cases", opened.part(later=True), refused="yes")
+            open_run(opened, "cases", opened.part(later=True), opened.part(later=False), refused="yes")
         if _link("In Triage", "live_triage"):
             open_run(opened, "triage", opened.part(later=True), opened.part(later=False))
         if facts.calls_before and _link("Before and after", "live_compare"):
@@ -78,10 +78,14 @@ def _link(label: str, key: str) -> bool:
     return bool(st.button(label, key=key, type="tertiary", icon=icon, icon_position="right"))
 
 
-def _label_row(row: ToLabel, run_id: str, project: str) -> LiveRow:
+def _label_row(row: ToLabel, run_id: str, base_id: str, project: str) -> LiveRow:
     href = ""
     if run_id and row.trace_id:
-        selection = current_selection().unfiltered().with_(**{**CLEAR, "case": f"{row.trace_id}~0"})
+        selection = (
+            current_selection()
+            .unfiltered()
+            .with_(**{**CLEAR, "case": f"{row.trace_id}~0", "baseline": base_id})
+        )
         href = f"cases?{urlencode(selection.with_(project=project, run=run_id).to_params())}"
     before = f"before {number(row.before, 1)}" if row.before == row.before else ""
     return LiveRow(

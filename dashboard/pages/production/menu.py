@@ -9,21 +9,19 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from ragtriage.dashboard.headlines.production import production_headline, since_text
-from ragtriage.dashboard.pages.production.opened import Opened
-from ragtriage.dashboard.shell.session import current_selection, open_store
-from ragtriage.dashboard.shell.user import attempt, may_write
+from ragtriage.dashboard.pages.production.live_view import Opened
+from ragtriage.dashboard.shell.regressions import into_dataset
+from ragtriage.dashboard.shell.session import current_selection
+from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.tables.live_traffic import alert_title
 from ragtriage.dashboard.wording.escaping import markdown_text, shorten
-from ragtriage.data.datasets.dataset import Dataset, create_dataset, datasets
-from ragtriage.data.datasets.regressions import Added, add_regressions
 from ragtriage.data.live.production.as_json import production_dict
 from ragtriage.data.live.production.labelling import ToLabel
-from ragtriage.data.live.production.parts import kept_samples
 from ragtriage.data.live.production.times import iso
+from ragtriage.data.live.production.window_runs import kept_samples
 from ragtriage.metrics.number_text import count
 
 OPEN = "regression_dialog"  # in the session
-NEW = ""  # among the datasets: a new one
 SHOWN = 8  # questions that the dialog lists
 
 
@@ -89,12 +87,7 @@ def _chosen(opened: Opened, complete: bool) -> list[ToLabel]:
 
 def _form(opened: Opened) -> None:
     """Ask which questions go where, and add them."""
-    facts = opened.facts
-    sets = {each.dataset_id: each for each in datasets(opened.store.workspace)}
-    if not sets:
-        st.write("There is no dataset yet, and so no corpus to look up gold in.")
-        st.code("ragtriage dataset from-questions RUN CORPUS", language="bash")
-        return
+    facts, times = opened.facts, opened.facts.times
     some = any(row.context_complete for row in facts.to_label)
     complete = some and st.toggle(
         "Only where the context held the answer", value=True, key="regression_complete"
@@ -106,40 +99,10 @@ def _form(opened: Opened) -> None:
         f"**{count(len(rows), 'question')}**, each once, refused or disliked {since_text(facts)}:"
         f"\n\n{listed}{more}"
     )
-    name = {**{key: each.name for key, each in sets.items()}, NEW: "a new dataset"}
-    into = str(st.selectbox("Into", [*sets, NEW], format_func=name.__getitem__, key="regression_into"))
-    new_name, corpus_of = "", None
-    if into == NEW:
-        new_name = st.text_input("Its name", f"regressions of {facts.project}", key="regression_name")
-        key = st.selectbox(
-            "On the corpus of", list(sets), format_func=name.__getitem__, key="regression_corpus"
-        )
-        corpus_of = sets[str(key)]
-    st.caption("Gold that came with the traces is kept, else search proposes some. All wait in the review.")
-    if st.button(
-        f"Add {count(len(rows), 'question')} to the review",
-        key="regression_add",
-        type="primary",
-        disabled=not rows,
+    source = f"{facts.project}, {iso(times.later)[:16]} to {iso(times.last)[:16]}"
+    traces = [row.trace_id for row in rows]
+    if into_dataset(
+        "regression", len(rows), facts.project, source, lambda: kept_samples(opened.calls, traces)
     ):
-        attempt(partial(_add, opened, rows, sets.get(into), new_name, corpus_of))
         _close()
         st.rerun()
-
-
-def _add(
-    opened: Opened, rows: list[ToLabel], dataset: Dataset | None, name: str, corpus_of: Dataset | None
-) -> str:
-    times = opened.facts.times
-    source = f"{opened.facts.project}, {iso(times.later)[:16]} to {iso(times.last)[:16]}"
-    samples = kept_samples(opened.calls, [row.trace_id for row in rows])
-    target = dataset or create_dataset(open_store().workspace, name)
-    return added_text(target, add_regressions(target, samples, source, corpus_of))
-
-
-def added_text(dataset: Dataset, added: Added) -> str:
-    """Return what came of adding, as Markdown."""
-    name = markdown_text(dataset.name)
-    known = f"; {added.known:,} are there already" if added.known else ""
-    address = urlencode({"dataset": dataset.dataset_id, "part": "review"})
-    return f"{count(added.added, 'question')} added to [{name}](datasets?{address}){known}."

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from ragtriage.dashboard.headlines.production import FIRST_TRACE, band_facts, production_headline
+from ragtriage.dashboard.pages.production.lanes import lanes_section, tiles_of, topics_section
 from ragtriage.dashboard.pages.production.lists import lists_section
+from ragtriage.dashboard.pages.production.live_view import Opened, open_live
 from ragtriage.dashboard.pages.production.menu import regression_button, rules_menu, share_menu
-from ragtriage.dashboard.pages.production.opened import Opened, open_live
-from ragtriage.dashboard.pages.production.overview import lanes_section, tiles_of, topics_section
 from ragtriage.dashboard.present.page_html.blocks import page_style
 from ragtriage.dashboard.shell.components import current_theme, draw_tiles, open_page
 from ragtriage.dashboard.shell.session import current_selection, keep, open_store

@@ -13,8 +13,8 @@ from ragtriage.data.declarations import use_declarations
 from ragtriage.data.live.calls import Calls, live_folder
 from ragtriage.data.live.policy import FILE_NAME
 from ragtriage.data.live.production.facts import Production, production
-from ragtriage.data.live.production.parts import part_ends, publish_part, published_part
 from ragtriage.data.live.production.times import chosen_span, span_ends
+from ragtriage.data.live.production.window_runs import part_ends, publish_part, published_part
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.stored_file import file_version
 from ragtriage.data.store.workspace import Run

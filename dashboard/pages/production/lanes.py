@@ -17,7 +17,7 @@ from ragtriage.dashboard.headlines.production import (
     measure_title,
     value_text,
 )
-from ragtriage.dashboard.pages.production.opened import Opened, open_run
+from ragtriage.dashboard.pages.production.live_view import Opened, open_run
 from ragtriage.dashboard.present.page_html.blocks import Strip, Tile, section_title
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, clicked, current_theme, draw
 from ragtriage.dashboard.shell.user import may_write
@@ -134,6 +134,12 @@ def _open_step(opened: Opened, first: float, last: float) -> None:
     open_run(opened, "triage", run, opened.part(later=first < opened.facts.times.later))
 
 
+def _open_topic(opened: Opened, topic: str) -> None:
+    """Open the cases of a topic, against the earlier part, so that the way back leads here."""
+    sides = opened.part(later=True), opened.part(later=False)
+    open_run(opened, "cases", *sides, slices={"topic": topic})
+
+
 def topics_section(opened: Opened) -> None:
     """Draw the topics; a click opens the cases of one."""
     facts = opened.facts
@@ -150,7 +156,7 @@ def topics_section(opened: Opened) -> None:
     if clickable:
         chosen = clicked(figure, "live_topics", alt, theme=None, config=WITHOUT_BAR)
         if chosen is not None:
-            open_run(opened, "cases", opened.part(later=True), slices={"topic": str(chosen[0])})
+            _open_topic(opened, str(chosen[0]))
     else:
         draw(figure, "live_topics", alt, theme=None, config=WITHOUT_BAR)
     hollow = "Diamond: before, dot: since, hollow: may be chance."

@@ -1,0 +1,65 @@
+"""Putting questions that went wrong into a dataset: which one, on which corpus, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from ragtriage.dashboard.shell.session import open_store
+from ragtriage.dashboard.shell.user import attempt
+from ragtriage.dashboard.wording.escaping import markdown_text
+from ragtriage.data.datasets.dataset import Dataset, create_dataset, datasets
+from ragtriage.data.datasets.regressions import Added, add_regressions
+from ragtriage.metrics.number_text import count
+
+NEW = ""  # among the datasets: a new one
+Samples = Callable[[], Sequence[Mapping[str, Any]]]
+
+
+def into_dataset(key: str, n: int, project: str, source: str, samples: Samples) -> bool:
+    """Ask which dataset takes questions, and add them; return whether the button was pressed.
+
+    Args:
+        key: of the widgets.
+        n: how many questions there are.
+        project: that they are of, for the name of a new dataset.
+        source: where they went wrong.
+        samples: returns them in the native form, once the button was pressed.
+    """
+    sets = {each.dataset_id: each for each in datasets(open_store().workspace)}
+    if not sets:
+        st.write("There is no dataset yet, and so no corpus to look up gold in.")
+        st.code("ragtriage dataset from-questions RUN CORPUS", language="bash")
+        return False
+    name = {**{key: each.name for key, each in sets.items()}, NEW: "a new dataset"}
+    into = str(st.selectbox("Into", [*sets, NEW], format_func=name.__getitem__, key=f"{key}_into"))
+    new_name, corpus_of = "", None
+    if into == NEW:
+        new_name = st.text_input("Its name", f"regressions of {project}", key=f"{key}_name")
+        chosen = st.selectbox(
+            "On the corpus of", list(sets), format_func=name.__getitem__, key=f"{key}_corpus"
+        )
+        corpus_of = sets[str(chosen)]
+    st.caption("Gold that is known is kept, else search proposes some. All wait in the review.")
+    label = f"Add {count(n, 'question')} to the review"
+    if not st.button(label, key=f"{key}_add", type="primary", disabled=not n):
+        return False
+    attempt(partial(_add, sets.get(into), new_name, corpus_of, source, samples))
+    return True
+
+
+def _add(dataset: Dataset | None, name: str, corpus_of: Dataset | None, source: str, samples: Samples) -> str:
+    target = dataset or create_dataset(open_store().workspace, name)
+    return added_text(target, add_regressions(target, samples(), source, corpus_of))
+
+
+def added_text(dataset: Dataset, added: Added) -> str:
+    """Return what came of adding, as Markdown."""
+    name = markdown_text(dataset.name)
+    known = f"; {added.known:,} are there already" if added.known else ""
+    address = urlencode({"dataset": dataset.dataset_id, "part": "review"})
+    return f"{count(added.added, 'question')} added to [{name}](datasets?{address}){known}."
