@@ -188,6 +188,7 @@ def redact(request: ExportTraceServiceRequest, redactor: Redactor) -> None:
             _redact_attributes(scope.scope.attributes, redactor)
             for span in scope.spans:
                 span.name = redactor.text(span.name)
+                span.trace_state = redactor.text(span.trace_state)
                 if span.status.message:
                     span.status.message = redactor.text(span.status.message)
                 _redact_attributes(span.attributes, redactor)
@@ -195,6 +196,7 @@ def redact(request: ExportTraceServiceRequest, redactor: Redactor) -> None:
                     event.name = redactor.text(event.name)
                     _redact_attributes(event.attributes, redactor)
                 for link in span.links:
+                    link.trace_state = redactor.text(link.trace_state)
                     _redact_attributes(link.attributes, redactor)
 
 
@@ -205,16 +207,29 @@ def _redact_attributes(attributes: Iterable[KeyValue], redactor: Redactor) -> No
 
 def _redact_value(value: AnyValue, name: str, redactor: Redactor) -> None:
     kind = value.WhichOneof("value")
-    if kind == "string_value":
-        text = value.string_value
-        clean = redactor.attribute(name, text)
-        if clean != text:
+    if kind in ("string_value", "int_value"):
+        given = getattr(value, kind)
+        clean = redactor.attribute(name, given)
+        if clean != given:
             value.string_value = clean
+    elif kind == "bytes_value":
+        _redact_bytes(value, redactor)
     elif kind == "array_value":
         for item in value.array_value.values:
             _redact_value(item, name, redactor)
     elif kind == "kvlist_value":
         _redact_attributes(value.kvlist_value.values, redactor)
+
+
+def _redact_bytes(value: AnyValue, redactor: Redactor) -> None:
+    content = value.bytes_value
+    try:
+        text, encoding = content.decode(), "utf-8"
+    except UnicodeDecodeError:  # what is ASCII among it is found all the same
+        text, encoding = content.decode("latin-1"), "latin-1"
+    clean = redactor.text(text)
+    if clean != text:
+        value.bytes_value = clean.encode(encoding)
 
 
 def scores_in(request: ExportLogsServiceRequest) -> ExportTraceServiceRequest:

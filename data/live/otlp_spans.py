@@ -11,9 +11,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.importers.tools.otlp import MAX_DEPTH, recorded_span, service_name
+from ragtriage.data.live.redaction import USER_IDS
 
 FACTS = {  # of a call -> the attributes that say it
-    "user_id": ("user.id", "enduser.id", "langfuse.user.id", "gen_ai.user.id", "user_id", "userId"),
+    "user_id": USER_IDS,
     "release": ("release", "langfuse.release", "app.version"),
 }
 

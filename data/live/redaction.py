@@ -18,13 +18,12 @@ from ragtriage.data.text.patterns import PatternError, compiled_pattern
 
 DEEPEST = 16  # texts of JSON within texts of JSON
 EMAIL, PHONE, CARD, IBAN, USER = "e-mail", "phone", "card", "IBAN", "user"
-USER_KEYS = frozenset(
-    (
-        *("user.id", "enduser.id", "user_id", "userId", "user.name", "user.email", "user.full_name"),
-        *("langfuse.user.id", "mlflow.trace.user", "traceloop.association.properties.user_id"),
-        *("gen_ai.user.id", "ai.telemetry.metadata.userId", "metadata.user_id"),
-    )
+USER_IDS = (  # attributes that say whose a call is, the surest first
+    *("user.id", "enduser.id", "langfuse.user.id", "gen_ai.user.id", "user_id", "userId"),
+    *("mlflow.trace.user", "traceloop.association.properties.user_id"),
+    *("ai.telemetry.metadata.userId", "metadata.user_id"),
 )
+USER_KEYS = frozenset((*USER_IDS, "user.name", "user.email", "user.full_name"))
 _BEFORE_AT = re.compile(r"[\w.+%~-]{0,63}[\w+%~-]\Z")
 _AFTER_AT = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}(?![\w-])")
 _RUN = re.compile(r"[+(]{0,2}[0-9](?:[ ().–/\u00a0-]{0,3}[0-9]){6,}")  # shorter ones are nothing of all this
@@ -230,12 +229,14 @@ class Redactor:
 
     def attribute(self, name: str, value: Any, depth: int = 0) -> Any:
         """Return the value of an attribute without personal data: a user's id, or any other."""
+        if name in USER_KEYS and isinstance(value, str | int) and not isinstance(value, bool):
+            stored = self.user(str(value))
+            if stored == str(value):
+                return value
+            self.counts[USER] += 1
+            return stored
         if not isinstance(value, str):
             return self._value(value, depth)
-        if name in USER_KEYS:
-            stored = self.user(value)
-            self.counts[USER] += stored != value
-            return stored
         if not self.off and _is_of_phone(name) and _ONE_NUMBER.fullmatch(value):
             self.counts[PHONE] += 1
             return f"[{PHONE}]"

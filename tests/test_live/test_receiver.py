@@ -388,7 +388,11 @@ def test_no_text_of_a_span_keeps_personal_data_and_the_counts_are_stored(
     span.name, span.status.message = f"for {secret}", f"failed for {secret}"
     event = span.events.add(name=secret)
     event.attributes.add(key="exception.message").value.string_value = secret
-    span.links.add().attributes.add(key="of").value.string_value = secret
+    link = span.links.add(trace_state=f"by={secret}")
+    link.attributes.add(key="of").value.string_value = secret
+    span.trace_state = f"by={secret}"
+    span.attributes.add(key="raw").value.bytes_value = f"é {secret}".encode()
+    span.attributes.add(key="packed").value.bytes_value = b"\x00\xff " + secret.encode()
     listed = span.attributes.add(key="tag.tags").value
     listed.array_value.values.add().string_value = secret
     listed.array_value.values.add().kvlist_value.values.add(key="deep").value.string_value = secret
@@ -399,12 +403,28 @@ def test_no_text_of_a_span_keeps_personal_data_and_the_counts_are_stored(
     (stored,) = _stored(tmp_path)
     content = stored.SerializeToString()
     assert b"anna" not in content
-    assert content.count(b"[e-mail]") == 11
+    assert content.count(b"[e-mail]") == 15
     attributes = {
         item.key: item.value for item in stored.resource_spans[0].scope_spans[0].spans[0].attributes
     }
     assert attributes["user.id"].string_value.startswith("user-")
     assert attributes["count"].int_value == 4111111111111111
+    assert attributes["raw"].bytes_value == "é [e-mail]".encode()
+    assert attributes["packed"].bytes_value == b"\x00\xff [e-mail]"
     assert stored.resource_spans[0].scope_spans[0].spans[0].trace_id == bytes.fromhex(TRACE)
     (counts,) = redaction_counts(tmp_path).values()
-    assert counts == {"e-mail": 11, "user": 1}
+    assert counts == {"e-mail": 15, "user": 1}
+
+
+def test_a_user_with_a_number_is_hashed_as_in_their_feedback(tmp_path: Path) -> None:
+    with Journal(tmp_path / "journal") as journal:
+        intake = Intake(journal, Redactor(hash_users=True, salt=b"salt"), tmp_path)
+        request = _request(json.dumps({"user_id": 4711}))
+        request.resource_spans[0].scope_spans[0].spans[0].attributes.add(key="user.id").value.int_value = 4711
+        stored, _ = intake.traces(request)
+        (answer,) = answers_from(json.loads(intake.feedback({"user_id": 4711, "thumb": "down"})[0]))
+    (span,) = (read_span(each) for each in stored_spans(ExportTraceServiceRequest.FromString(stored)))
+    assert answer.user_id.startswith("user-")
+    assert span.attributes["user_id"] == answer.user_id
+    assert answer.user_id in str(span.input)
+    assert "4711" not in str(span)

@@ -10,10 +10,8 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
-from ragtriage.data.live.otlp_spans import FACTS, StoredSpan, read_span
+from ragtriage.data.live.otlp_spans import StoredSpan, read_span
 from ragtriage.data.live.redaction import USER_KEYS
-
-USER_ATTRIBUTES = frozenset(FACTS["user_id"]) | USER_KEYS
 
 
 def user_of(row: tuple[Any, ...]) -> str:
@@ -61,6 +59,6 @@ def _names(attributes: Iterable[KeyValue], ids: Collection[str]) -> bool:
     """Return whether attributes name one of the users."""
     for item in attributes:
         named = item.value.string_value or str(item.value.int_value)
-        if item.key in USER_ATTRIBUTES and named in ids:
+        if item.key in USER_KEYS and named in ids:
             return True
     return False
