@@ -38,6 +38,7 @@ _USUAL = (
     "answer_relevancy",
     "completeness",
 )  # of those in the file, listed first
+BY_USERS = "said by the users themselves: who answers chose to, and knows no right answer"
 DEGREES = ("good", "bad")  # for a value on either side of its threshold, by what is better
 MOST_LEVELS = 10  # more distinct values than this are compared as an interval scale
 
@@ -194,9 +195,7 @@ def _from_file(scored: ScoredRun, key: str) -> HumanRatings:
         unrated=np.zeros(scored.n, dtype=np.bool_),
         scale=scale,
         binary=OF_USERS.get(name, False),
-        how="said by the users themselves: who answers chose to, and knows no right answer"
-        if name in OF_USERS
-        else "human scores in the file, the mean over annotators",
+        how=BY_USERS if name in OF_USERS else "human scores in the file, the mean over annotators",
         lower_is_better=metric is not None and metric.higher_is_better is False,
         by="users" if name in OF_USERS else "human",
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from command_line import run as command
 from otlp_messages import pipeline, request, trace_id
 
 from ragtriage.data.diagnosis.run_checks import check_run
@@ -88,6 +89,17 @@ def test_the_ratings_of_users_say_that_who_answers_chose_to(window: tuple[RunSto
     satisfied = human_ratings(store.scored(run), store.ledger, "imported:user_satisfaction")
     assert np.nanmax(satisfied.values) == 0.75
     assert satisfied.scale == (0.0, 1.0)
+
+
+def test_the_command_compares_them_too_and_says_whose_they_are(
+    window: tuple[RunStore, Run], capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, run = window
+    words = ("--dimension", "pass", "--metric", "user_feedback")
+    answer = command(capsys, store.workspace.root, "agreement", run.run_id, *words)
+    assert "user_feedback (human)" in answer.out
+    assert "kappa               0.600" in answer.out
+    assert "Said by the users themselves: who answers chose to, and knows no right answer." in answer.out
 
 
 def test_a_thumb_is_no_label_of_correctness(window: tuple[RunStore, Run]) -> None:

@@ -9,6 +9,7 @@ import click
 
 from ragtriage.dashboard.cli.options import JSON, PATH, with_default
 from ragtriage.dashboard.cli.terminal import plain, print_answer, table
+from ragtriage.dashboard.wording.escaping import capital
 from ragtriage.data.api import open_store
 from ragtriage.data.errors import DataError
 from ragtriage.data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds
@@ -22,6 +23,7 @@ from ragtriage.data.labels.agreement_report import (
     preference_rows,
 )
 from ragtriage.data.labels.corrected_means import corrected_means
+from ragtriage.data.labels.human_ratings import BY_USERS, IMPORTED, OF_USERS
 from ragtriage.data.labels.label_files import LoadedLabels, file_preferences, load_labels, read_labels
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import user_name
@@ -205,7 +207,10 @@ def _dimension(dimension: str, rows: Sequence[Mapping[str, Any]], answer: Mappin
         if entry["dimension"] == dimension
     ]
     compared = _side_by_side(rows, [f"{row['metric']} ({row['source']})" for row in rows])
-    return "\n".join([f"{dimension} ({'; '.join(cuts.values()) or 'values alone'})", compared, *between])
+    names = {dimension.removeprefix(IMPORTED), *(row["metric"] for row in rows)}
+    of_users = [] if names.isdisjoint(OF_USERS) else [f"{capital(BY_USERS)}."]
+    title = f"{dimension} ({'; '.join(cuts.values()) or 'values alone'})"
+    return "\n".join([title, compared, *between, *of_users])
 
 
 def _side_by_side(rows: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> str:
