@@ -91,6 +91,8 @@ class Alert(_Table):
     windows: Annotated[int, Field(ge=1, le=100)] = 2  # in a row
     fewest: Annotated[int, Field(ge=1)] = 30  # calls a window: with fewer, it cannot tell
     cooldown: Duration = 3_600
+    baseline: Annotated[int, Field(ge=5, le=10_000)] = 20  # first windows, which a drift is held to
+    width: Annotated[float, Field(gt=0)] = 3.0  # of the limits of a drift, in standard deviations
 
     @model_validator(mode="after")
     def _is_one_rule(self) -> "Alert":
@@ -145,6 +147,8 @@ _ACCEPTED = {
     **dict.fromkeys(("at_most", "at_least"), "a number"),
     **dict.fromkeys(("windows", "fewest", "days"), "a whole number from 1 up"),
     "megabytes": "a whole number from 10 up",
+    "baseline": "a whole number from 5 to 10000",
+    "width": "a number of standard deviations above 0",
     "budget": "a number of USD above 0",
     "metrics": 'a list of metrics, such as ["faithfulness"]',
     "silent": '"traffic" or "judge"',

@@ -154,6 +154,10 @@ def test_drift_of_the_azure_minutes() -> None:
     fired = [state.state for state in rule_states(windows, 2)]
     assert fired[35:39] == ["firing"] * 3 + ["ok"]
     assert fired[41:] == ["ok"] * 4
+    wide = drift_windows(
+        _rule(drift="context_tokens", fewest=1, width=4.5), starts, AZURE_MINUTES, np.full(45, 9)
+    )
+    assert [at for at, window in enumerate(wide) if window.position == "beyond"] == [34]
     short = drift_windows(rule, starts[:19], AZURE_MINUTES[:19], np.full(19, 100))
     assert {window.position for window in short} == {"too_few"}
     few = drift_windows(

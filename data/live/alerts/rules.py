@@ -19,7 +19,6 @@ from ragtriage.metrics.statistics.intervals import TWO_SIDED, interval
 
 State = Literal["ok", "firing", "cannot_tell", "no_data"]
 Position = Literal["beyond", "between", "inside", "too_few", "nothing"]
-BASELINE = 20  # windows that set the limits of a drift, and the mix of topics that later ones are held to
 SHARES = ("refused", "wrongly_refused", "errors")
 MEANS = ("context_tokens", "output_tokens", "latency_ms")
 CALLS = "calls_a_minute"
@@ -171,7 +170,7 @@ def judge_windows(rule: Alert, scored: Scored, starts: FloatArray) -> list[Windo
 
 
 def drift_windows(rule: Alert, starts: FloatArray, means: FloatArray, counts: IntArray) -> list[WindowValue]:
-    """Return the windows of a drift: the moving average of the means against the limits of the first 20.
+    """Return the windows of a drift: the moving average of the means against the limits of the first ones.
 
     Args:
         rule: with a drift of a fact.
@@ -180,7 +179,8 @@ def drift_windows(rule: Alert, starts: FloatArray, means: FloatArray, counts: In
         counts: (windows,) calls of each.
     """
     enough = np.where(counts >= rule.fewest, means, np.nan)
-    drift = ewma(enough, BASELINE) if int(np.isfinite(enough).sum()) >= BASELINE else None
+    has_baseline = int(np.isfinite(enough).sum()) >= rule.baseline
+    drift = ewma(enough, rule.baseline, width=rule.width) if has_baseline else None
     windows = []
     for at, start in enumerate(starts.tolist()):
         n = int(counts[at])

@@ -13,7 +13,6 @@ import numpy as np
 import orjson
 
 from ragtriage.data.live.alerts.rules import (
-    BASELINE,
     MEANS,
     SHARES,
     TOPICS,
@@ -130,8 +129,8 @@ def _windows(
 ) -> list[WindowValue]:
     first, last = float(starts[0]), float(starts[-1]) + rule.window
     if rule.drift == TOPICS:
-        end = begin // rule.window * rule.window + BASELINE * rule.window
-        later = starts[starts >= end]  # what comes after the first 20 windows that are stored
+        end = begin // rule.window * rule.window + rule.baseline * rule.window
+        later = starts[starts >= end]  # what comes after the first windows that are stored
         if not len(later):
             return []
         reference = topic_counts(calls, begin, end, ALL_TIME).get(0.0, {})
@@ -158,7 +157,7 @@ def _drift(calls: Calls, rule: Alert, starts: FloatArray, begin: float) -> list[
         means = np.array(baseline[0])
         back = max(baseline[1], min(first, last - DRIFT_BACK * rule.window))
         parts = _series(calls, rule, back, last)
-        earlier = np.full(BASELINE, -math.inf), means, np.full(BASELINE, rule.fewest)
+        earlier = np.full(rule.baseline, -math.inf), means, np.full(rule.baseline, rule.fewest)
         windows = drift_windows(rule, *map(np.concatenate, zip(earlier, parts, strict=True)))
     return [window for window in windows if window.first >= first]
 
@@ -174,14 +173,14 @@ def _series(calls: Calls, rule: Alert, first: float, last: float) -> tuple[Float
 
 
 def _baseline(calls: Calls, rule: Alert, begin: float) -> tuple[list[float], float] | None:
-    """Return the means of the first 20 windows with enough calls, and their end; None before there are."""
+    """Return the means of the first windows with enough calls, and their end; None before there are."""
     written = calls.fact(_baseline_name(rule))
     if written:
         means, end = orjson.loads(written)
         return means, end
     parts, counts, values = window_means(calls, rule.drift, begin // 1, math.inf, rule.window)
-    enough = np.flatnonzero(counts >= rule.fewest)[:BASELINE]
-    if len(enough) < BASELINE or enough[-1] == len(parts) - 1:  # the last one may not be whole yet
+    enough = np.flatnonzero(counts >= rule.fewest)[: rule.baseline]
+    if len(enough) < rule.baseline or enough[-1] == len(parts) - 1:  # the last one may not be whole yet
         return None
     return values[enough].tolist(), float(parts[enough[-1]] + 1) * rule.window
 
@@ -199,7 +198,7 @@ def note_baselines(calls: Calls, policy: Policy) -> None:
 
 
 def _baseline_name(rule: Alert) -> str:
-    return f"baseline of {rule.drift} in windows of {rule.window} s"
+    return f"baseline of {rule.drift}: {rule.baseline} windows of {rule.window} s"
 
 
 ALL_TIME = 2**40  # seconds of one window that holds all
