@@ -31,7 +31,7 @@ NAME = 40
 def _empty() -> None:
     """Draw what the page of a workspace without a test offers."""
     open_page(FIRST_TEST)
-    st.code("ragtriage ab events.csv --by variant --save 'V2 against V1'", language="bash")
+    st.code("ragtriage ab events.csv --by variant --save 'V2 against V1'", language=None)
     with st.container(horizontal=True):
         if may_write():
             st.button("Open the bundled examples", key="bundled_tests", icon=":material/visibility:",

@@ -87,7 +87,7 @@ def plan(test: LiveTest | None, tag: str) -> None:
         st.error("Effect worth having: above 0, and of a share so small that base and effect stay below 1.")
         return
     show_table(ResultTable("What a test takes", rows))
-    st.code(_assignment(arms), language="python")
+    st.code(_assignment(arms), language=None)
     how_measured(
         "One look: (z(0.975) + z(0.8))² (v1 + v2) / d² units an arm, v = p (1 − p) of a share, by "
         "`metrics/statistics/power.py`.",
