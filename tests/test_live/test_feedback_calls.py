@@ -176,7 +176,10 @@ def collector() -> Iterator[tuple[str, list[tuple[str, dict[str, Any], str]]]]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             got.append((self.path, body, self.headers.get("Authorization", "")))
-            self.send_response(200 if body.get("user_id") != "mallory" else 401)
+            status = {"mallory": 401, "moved": 302}.get(body.get("user_id"), 200)
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", "http://127.0.0.1:9/elsewhere")
             self.end_headers()
             self.wfile.write(b"{}" if body.get("user_id") != "mallory" else b'{"message": "no token"}')
 
@@ -200,6 +203,8 @@ def test_python_sends_feedback_to_a_collector(
     assert got == [("/v1/feedback", body, "Bearer secret")]
     with pytest.raises(ragtriage.RagtriageError, match=r"answers 401: .*no token.*; accepted: the address"):
         ragtriage.feedback("ab", thumb="down", user_id="mallory", endpoint=endpoint)
+    with pytest.raises(ragtriage.RagtriageError, match="answers 302"):  # the token goes nowhere else
+        ragtriage.feedback("ab", thumb="down", user_id="moved", endpoint=endpoint)
     with pytest.raises(ragtriage.RagtriageError, match="accepted: an address such as"):
         ragtriage.feedback("ab", thumb="down", endpoint="file:///etc/passwd")
 

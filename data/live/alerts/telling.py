@@ -6,17 +6,16 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPException
-from ipaddress import ip_address
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.hook import command_words, run_hook
 from ragtriage.data.live.alerts.states import Change, changes, rule_key
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import Policy
+from ragtriage.data.live.posting import is_here, post
 
 WEBHOOK_SECONDS = 10.0  # time limit of a request
 TRIES = 3
@@ -66,23 +65,9 @@ def checked_address(address: str) -> str:
         _ = parts.port
     except ValueError:
         parts = urlsplit("")
-    if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and _is_here(parts.hostname))):
+    if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and is_here(parts.hostname))):
         return address
     raise DataError("notify.webhook: is no such address; accepted: https://..., or http:// on this machine")
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-class _SameHost(HTTPRedirectHandler):
-    """Follows no redirect: what is posted stays with whom it was meant for."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
 
 
 def tell_webhook(
@@ -98,15 +83,13 @@ def tell_webhook(
     """
     body = json.dumps(facts, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
     headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "ragtriage"}
-    here = urlsplit(address).scheme == "http"  # what stays on this machine goes through no proxy
-    opener = build_opener(_SameHost, *([ProxyHandler({})] if here else []))
     problem = ""
     for attempt in range(TRIES):
         if attempt:
             wait(FIRST_WAIT * 2 ** (attempt - 1))
         try:
-            with opener.open(Request(address, body, headers), timeout=seconds):  # noqa: S310 -- checked before
-                return ""
+            post(address, body, headers, seconds)
+            return ""
         except HTTPError as error:
             error.close()
             problem = f"answered {error.code}"

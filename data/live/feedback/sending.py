@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
+from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.calls import Calls, live_projects
 from ragtriage.data.live.feedback.joining import Stored, store_feedback
 from ragtriage.data.live.feedback.records import Answer
+from ragtriage.data.live.posting import post
 from ragtriage.data.live.redacting import redactor_of
 from ragtriage.data.store.workspace import Workspace
 
@@ -56,13 +57,12 @@ def send_feedback(endpoint: str, body: Mapping[str, Any]) -> None:
     address = endpoint if parts.path.rstrip("/").endswith(ADDRESS) else f"{endpoint.rstrip('/')}{ADDRESS}"
     token = os.environ.get(TOKEN)
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
-    request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310 -- checked above
     try:
-        with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310 -- checked above
-            return
-    except urllib.error.HTTPError as error:
+        post(address, json.dumps(body).encode(), headers, SECONDS)
+        return
+    except HTTPError as error:
         said = " ".join(error.read(500).decode("utf-8", "replace").split())
         reason = f"answers {error.code}" + (f": {said}" if said else "")
-    except OSError as error:
-        reason = f"does not answer ({error.reason if isinstance(error, urllib.error.URLError) else error})"
+    except (OSError, HTTPException, ValueError) as error:
+        reason = f"does not answer ({getattr(error, 'reason', None) or error})"
     raise DataError(f"{address}: {reason}; accepted: the address of a running `ragtriage collect`")
