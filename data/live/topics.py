@@ -73,6 +73,7 @@ class Topics:
         less where it is common among all (n log(N / df)). Words found mostly in its questions, beyond chance,
         join it. The same questions give the same topics in any order. Fewer than 30 distinct ones give none.
         """
+        questions = list(questions)
         counts = Counter(folded for question in questions if (folded := folded_question(question)))
         if len(counts) < FEWEST_QUESTIONS:
             return cls(())

@@ -213,3 +213,24 @@ def test_nothing_is_nan_in_json(tmp_path: Path) -> None:
     found = numbers(production_dict(shown(tmp_path, scores=(None, None))))
     assert found
     assert all(map(math.isfinite, found))
+
+
+def test_topics_are_found_by_words_where_no_call_has_one(tmp_path: Path) -> None:
+    store = traffic(tmp_path, refused=(10, 2))
+    with Calls.of(store.workspace, PROJECT).changing() as connection:
+        connection.execute("UPDATE calls SET topic = NULL")
+        words = "CASE WHEN refused THEN 'parental leave of ' ELSE 'travel cards for ' END"
+        connection.execute(f"UPDATE calls SET question = {words} || CAST(time AS INTEGER)")
+    facts = facts_of(store)
+    assert not facts.topics_are_tags
+    assert facts.topics is not None
+    since = {row.name: row.since for row in facts.topics.rows}
+    assert len(since) == 2
+    assert sorted(since.values()) == [0.0, 1.0]
+
+
+def test_without_calls_before_nothing_is_compared(tmp_path: Path) -> None:
+    facts = facts_of(traffic(tmp_path, refused=(2, 2)), "before")
+    assert (facts.calls_before, facts.topics) == (0, None)
+    assert all(each.change is None for each in facts.measures)
+    assert production_headline(facts).state == "cannot tell"

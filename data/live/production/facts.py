@@ -166,7 +166,7 @@ def production(
     refusals = next((each.name for each in measures if each.name != "errors" and each.of_all), "refused")
     topics = topic_changes(buckets, refusals)
     stored = topics is not None
-    if topics is None:
+    if topics is None and not later.all() and later.any():
         spans = (times.begin, times.later, times.last)
         topics = topic_changes(topics_of_questions(store.workspace, project, calls, spans), refusals)
     others = [each.calls for each in times.releases if times.release and each.name != times.release]
