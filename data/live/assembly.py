@@ -16,6 +16,7 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.live.calls import Call, Calls, TraceFacts, add_to_count, call_of, packed, put_calls
+from ragtriage.data.live.feedback.records import DISLIKES
 from ragtriage.data.live.otlp_spans import StoredSpan, read_span
 from ragtriage.data.live.policy import Policy
 from ragtriage.data.store.parsed_run import normalise
@@ -39,8 +40,8 @@ _GIVEN_UP = (
     " AND trace_id NOT IN (SELECT trace_id FROM traces)"
 )
 _DISLIKED = (
-    "SELECT DISTINCT trace_id FROM feedback WHERE trace_id IN (SELECT value FROM json_each(?))"
-    " AND ((name = 'thumb' AND value <= 0) OR (name IN ('satisfaction_score', 'stars') AND value <= 2))"
+    "SELECT DISTINCT trace_id FROM feedback WHERE trace_id IN (SELECT value FROM json_each(?))"  # noqa: S608
+    f" AND {DISLIKES}"
 )
 
 

@@ -20,7 +20,7 @@ from ragtriage.data.store.workspace import Workspace
 from ragtriage.metrics.live.sampling import keep
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
-FILE = "calls.sqlite"
+FILE, JOURNAL = "calls.sqlite", "journal"  # in the folder of a project
 LONGEST_NAME = 200  # of a folder
 
 
@@ -41,7 +41,7 @@ def live_folder(workspace: Workspace, project: str) -> Path:
 def live_projects(workspace: Workspace) -> list[str]:
     """Return the projects with live traffic, by name."""
     folders = {
-        path.parent for name in (FILE, "journal") for path in (workspace.root / "live").glob(f"*/{name}")
+        path.parent for name in (FILE, JOURNAL) for path in (workspace.root / "live").glob(f"*/{name}")
     }
     return sorted(unquote(folder.name) for folder in folders)
 

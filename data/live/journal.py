@@ -11,7 +11,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from io import FileIO
 from pathlib import Path
@@ -155,6 +155,22 @@ def _framed(kind: int, payload: bytes) -> bytes:
     return HEADER.pack(MAGIC, kind, len(stored), _checksum(kind, stored)) + stored
 
 
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep every writer away from a journal.
+
+    Raises:
+        WorkspaceError: one writes it.
+    """
+    folder.mkdir(0o700, parents=True, exist_ok=True)
+    with (folder / "lock").open("ab") as lock:
+        if not lock_file(lock, wait=False):
+            raise WorkspaceError(
+                f"{folder}: another process collects into it; accepted: the same once that has ended"
+            )
+        yield
+
+
 def rewrite(folder: Path, change: Callable[[Kind, bytes], bytes]) -> int:
     """Change what records hold, and return how many changed; every record stays where it is.
 
@@ -162,22 +178,12 @@ def rewrite(folder: Path, change: Callable[[Kind, bytes], bytes]) -> int:
     become zeros. A segment is replaced at once: after a crash it is the one before or the one after.
 
     Args:
-        folder: of the segments.
+        folder: of the segments, which is held.
         change: returns the payload that a record is to have; no longer than it was.
-
-    Raises:
-        WorkspaceError: another process writes the journal.
     """
-    if not _numbers(folder):
-        return 0
-    with (folder / "lock").open("ab") as lock:
-        if not lock_file(lock, wait=False):
-            raise WorkspaceError(
-                f"{folder}: another process collects into it; accepted: the same once that has ended"
-            )
-        for path in folder.glob("*.new"):  # of a process that was ended
-            path.unlink()
-        return sum(_rewrite_segment(_path(folder, number), change) for number in _numbers(folder))
+    for path in folder.glob("*.new"):  # of a process that was ended
+        path.unlink()
+    return sum(_rewrite_segment(_path(folder, number), change) for number in _numbers(folder))
 
 
 def _rewrite_segment(path: Path, change: Callable[[Kind, bytes], bytes]) -> int:

@@ -9,7 +9,10 @@ from typing import Any, TypeVar
 import orjson
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -33,6 +36,7 @@ ID_BYTES = {"trace_id": 16, "span_id": 8, "parent_span_id": 8}
 DEEPEST_VALUE = 32  # lists within lists; protobuf reads 100 messages within each other
 UNKNOWN_PARENT = b"\xff" * 8  # of a score of a whole trace, which is no root of it
 WITHOUT_IDS = "spans without the 16 bytes of a trace id or the 8 bytes of a span id are left out"
+WITHOUT_TRACE = "evaluation results without the 16 bytes of a trace id are left out"
 GRPC_CODES = {400: 3, 401: 16, 403: 7, 408: 4, 413: 8, 415: 3, 429: 8, 503: 14}  # of google.rpc.Status
 
 
@@ -262,9 +266,20 @@ def scores_in(request: ExportLogsServiceRequest) -> ExportTraceServiceRequest:
     return spans
 
 
+def scores_without_trace(request: ExportLogsServiceRequest) -> int:
+    """Return how many evaluation results among log records do not say which trace they are of."""
+    scopes = (scope for group in request.resource_logs for scope in group.scope_logs)
+    records = (record for scope in scopes for record in scope.log_records)
+    return sum(_is_evaluation(record) and not _is_score(record) for record in records)
+
+
 def _is_score(record: LogRecord) -> bool:
+    return _is_id(record.trace_id, 16) and _is_evaluation(record)
+
+
+def _is_evaluation(record: LogRecord) -> bool:
     named = (item.value.string_value for item in record.attributes if item.key == "event.name")
-    return _is_id(record.trace_id, 16) and EVALUATION in (record.event_name, *named)
+    return EVALUATION in (record.event_name, *named)
 
 
 def _body_values(body: AnyValue) -> Iterator[KeyValue]:
@@ -272,10 +287,13 @@ def _body_values(body: AnyValue) -> Iterator[KeyValue]:
         yield from body.kvlist_value.values
 
 
-def answer(rejected: int, media_type: str) -> bytes:
-    """Return the body of the answer to an export of spans."""
-    response = ExportTraceServiceResponse()
-    if rejected:
+def answer(rejected: int, media_type: str, *, of_logs: bool = False) -> bytes:
+    """Return the body of the answer to an export of spans or logs."""
+    response = ExportLogsServiceResponse() if of_logs else ExportTraceServiceResponse()
+    if rejected and isinstance(response, ExportLogsServiceResponse):
+        response.partial_success.rejected_log_records = rejected
+        response.partial_success.error_message = WITHOUT_TRACE
+    elif rejected:
         response.partial_success.rejected_spans = rejected
         response.partial_success.error_message = WITHOUT_IDS
     if media_type == PROTOBUF:

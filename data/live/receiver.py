@@ -34,6 +34,7 @@ from ragtriage.data.live.otlp_requests import (
     message_in,
     redact,
     scores_in,
+    scores_without_trace,
     span_count,
     status,
     take_out_spans,
@@ -129,14 +130,12 @@ class Guard:
         except ValueError:
             name = ""
         if origin is not None or request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return RefusedError(403, "a web page may not send here; accepted: the exporter of a server")
+            return RefusedError(403, "requests from browsers are refused; accepted: the exporter of a server")
         if self._hosts and name not in self._hosts:
             return RefusedError(403, f"host {name[:80]!r}; accepted: {', '.join(self._hosts)}")
         given = request.headers.get("authorization", "").encode("latin-1")
         if self._token and request.url.path not in OPEN_PATHS and not hmac.compare_digest(given, self._token):
-            return RefusedError(
-                401, "the token is missing or another; accepted: `authorization: Bearer TOKEN`"
-            )
+            return RefusedError(401, "missing or wrong token; accepted: `authorization: Bearer TOKEN`")
         return None
 
 
@@ -214,13 +213,14 @@ class _Paths:
     async def _export(self, request: Request, media_type: str, *, of_logs: bool) -> Response:
         def read(body: bytes) -> tuple[bytes, int]:
             if of_logs:
-                return self._intake.traces(scores_in(message_in(ExportLogsServiceRequest, body, media_type)))
+                logs = message_in(ExportLogsServiceRequest, body, media_type)
+                return self._intake.traces(scores_in(logs))[0], scores_without_trace(logs)
             return self._intake.traces(message_in(ExportTraceServiceRequest, body, media_type))
 
         payload, rejected = await self._read(request, read)
         if payload:
             await self._store(Kind.TRACES, payload)
-        return Response(answer(rejected, media_type), media_type=media_type)
+        return Response(answer(rejected, media_type, of_logs=of_logs), media_type=media_type)
 
     async def feedback(self, request: Request) -> Response:
         _media_type(request, JSON)
@@ -285,6 +285,8 @@ class _Paths:
             raise RefusedError(413, f"body: unpacks to more than {most:,} bytes; accepted: smaller batches")
         if not unpacker.eof:
             raise MalformedError(f"body: its {encoding} ends early; accepted: the whole of it")
+        if unpacker.unused_data:
+            raise MalformedError(f"body: something follows its {encoding}; accepted: one stream of it")
         return body
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.alerts.watch import Watch
 from ragtriage.data.live.assembly import give_up_spans, put_spans, read_traces
-from ragtriage.data.live.calls import Calls, add_to_count, live_folder, put_fact, put_feedback
+from ragtriage.data.live.calls import JOURNAL, Calls, add_to_count, live_folder, put_fact, put_feedback
 from ragtriage.data.live.feedback.records import answers_from
 from ragtriage.data.live.journal import Kind, Position, Record, last_segment, read_journal
 from ragtriage.data.live.otlp_spans import parsed_request, stored_spans
@@ -19,7 +19,6 @@ from ragtriage.data.live.topics import give_topics
 from ragtriage.data.live.windows import publish_due
 from ragtriage.data.scoring.run_store import RunStore
 
-JOURNAL = "journal"  # folder of its segments
 POSITION = "read to"  # fact: place in the journal up to which everything is in the database
 DAMAGED = "damaged bytes"  # fact: of the journal, which were skipped
 EVERY = 2.0  # seconds between two rounds

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -17,13 +18,13 @@ from places import BUNDLED
 from ragtriage.data.demo import _manifest as bundled
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.live.assembly import LATE, NO_CALLS
-from ragtriage.data.live.calls import Calls, live_folder, live_projects
+from ragtriage.data.live.calls import JOURNAL, Calls, live_folder, live_projects
 from ragtriage.data.live.demo_traffic import load_traffic
 from ragtriage.data.live.feedback.records import as_json, feedback_records
 from ragtriage.data.live.journal import Journal, Kind
 from ragtriage.data.live.policy import FILE_NAME
 from ragtriage.data.live.windows import publish, window_name
-from ragtriage.data.live.worker import JOURNAL, POSITION, Worker
+from ragtriage.data.live.worker import POSITION, Worker
 from ragtriage.data.scoring.run_store import RunStore, open_store
 from ragtriage.metrics.live.sampling import keep
 
@@ -129,8 +130,11 @@ def test_an_error_a_dislike_and_a_refusal_are_kept_at_their_own_rates(store: Run
     for at, name in enumerate(names):
         answer = None if at < 20 else REFUSAL if at < 100 else "It is so."
         live.send(*pipeline(name, BEGIN + at, "Why?", answer))
-    for name in names[100:120]:
-        live.rate(trace_id=trace_id(name), thumb="down")
+    said = ({"thumb": "down"}, {"thumbs": "down"}, {"satisfaction": 1}, {"csat": 2}, {"stars": 2})
+    for at, name in enumerate(names[100:120]):
+        trace = trace_id(name)
+        written = trace if at % 2 else str(UUID(trace)).upper()
+        live.rate(trace_id=written, **said[at % len(said)])
     live.send(Span(trace_id=bytes(range(16)), span_id=bytes(range(8)), name="ping"))
     live.round()
     with live.calls.open() as connection:

@@ -17,10 +17,10 @@ from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from ragtriage.data.live.calls import Calls, live_folder
+from ragtriage.data.live.calls import JOURNAL, Calls, live_folder
 from ragtriage.data.live.journal import Kind, read_journal
 from ragtriage.data.live.otlp_spans import parsed_request, stored_spans
-from ragtriage.data.live.worker import JOURNAL, Worker
+from ragtriage.data.live.worker import Worker
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Workspace
 

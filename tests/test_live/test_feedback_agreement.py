@@ -14,11 +14,11 @@ from otlp_messages import pipeline, request, trace_id
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.labels.agreement import calibrate, evaluated_metric_of, evaluated_metrics
 from ragtriage.data.labels.human_ratings import human_ratings, rated_dimensions
-from ragtriage.data.live.calls import live_folder
+from ragtriage.data.live.calls import JOURNAL, live_folder
 from ragtriage.data.live.feedback.joining import user_ratings
 from ragtriage.data.live.feedback.records import as_json, feedback_records
 from ragtriage.data.live.journal import Journal, Kind
-from ragtriage.data.live.worker import JOURNAL, Worker
+from ragtriage.data.live.worker import Worker
 from ragtriage.data.scoring.run_store import RunStore, open_store
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.right import RIGHT_SOURCES

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -22,13 +23,13 @@ from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.datasets.dataset import create_dataset
 from ragtriage.data.datasets.regressions import add_regressions
 from ragtriage.data.errors import WorkspaceError
-from ragtriage.data.live.calls import Calls, live_folder, unpacked
+from ragtriage.data.live.calls import JOURNAL, Calls, live_folder, unpacked
 from ragtriage.data.live.feedback.records import as_json, feedback_records
-from ragtriage.data.live.forgetting import deletion
+from ragtriage.data.live.forgetting import deletion, personal_data
 from ragtriage.data.live.forgetting.deletion import forget
 from ragtriage.data.live.journal import Journal, Kind, read_journal, rewrite
 from ragtriage.data.live.policy import FILE_NAME
-from ragtriage.data.live.worker import JOURNAL, Worker
+from ragtriage.data.live.worker import Worker
 from ragtriage.data.scoring.run_store import RunStore, open_store
 from ragtriage.data.store import rewritten_run
 from ragtriage.data.store.question_sets import load_set
@@ -294,6 +295,40 @@ def test_a_collector_that_runs_is_not_disturbed(live: Live) -> None:
         with pytest.raises(WorkspaceError, match="another process collects into it; accepted: the same once"):
             forget(live.store, USER, dry=False)
         assert everything(live.root) == content
+
+
+def test_no_collector_begins_until_the_calls_are_gone(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def forget_calls(*values: Any, **options: Any) -> dict[str, int]:
+        with pytest.raises(WorkspaceError, match="another process collects into it"):
+            Journal(live.folder / JOURNAL)
+        tried.append(values)
+        return personal_data.forget_calls(*values, **options)
+
+    monkeypatch.setattr(deletion, "forget_calls", forget_calls)
+    forget(live.store, USER, dry=False)
+    assert len(tried) == 1
+    Journal(live.folder / JOURNAL).close()
+
+
+def test_a_look_at_a_journal_alone_makes_no_database(tmp_path: Path) -> None:
+    live = Live(tmp_path / "workspace")
+    live.send()
+    found = forget(live.store, USER, dry=True).found
+    assert [each.what for each in found] == ["records of the journal"]
+    assert not live.calls.path.exists()
+
+
+def test_a_comment_without_a_user_goes_with_the_trace_however_that_is_written(tmp_path: Path) -> None:
+    live = Live(tmp_path / "workspace")
+    live.send()
+    comment = {"trace_id": str(UUID(trace_id("t1"))).upper(), "comment": f"Signed: the {CANARY}"}
+    with Journal(live.folder / JOURNAL) as journal:
+        journal.append(Kind.FEEDBACK, json.dumps(as_json(feedback_records(comment))).encode())
+    live.work()
+    forget(live.store, USER, dry=False)
+    assert CANARY.encode() not in everything(live.root)
 
 
 def test_a_hashed_user_is_found_by_the_plain_id(tmp_path: Path) -> None:

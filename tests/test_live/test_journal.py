@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ragtriage.data.errors import WorkspaceError
-from ragtriage.data.live.calls import live_folder
+from ragtriage.data.live.calls import JOURNAL, live_folder
 from ragtriage.data.live.journal import Damage, Journal, JournalFullError, Kind, Position, read_journal
-from ragtriage.data.live.worker import JOURNAL, Worker
+from ragtriage.data.live.worker import Worker
 from ragtriage.data.scoring.run_store import RunStore
 
 PAYLOADS = [bytes([at]) * (at * 700 + 1) for at in range(9)]

@@ -232,12 +232,16 @@ def test_a_small_body_that_unpacks_to_a_large_one_is_refused(client: Client, tmp
     assert _stored(tmp_path) == []
 
 
-@pytest.mark.parametrize("damage", [lambda body: body[:-9], lambda body: b"\x1f\x8b" + b"\x00" * 20])
-def test_a_damaged_gzip_is_said(client: Client, damage: Callable[[bytes], bytes]) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [lambda body: body[:-9], lambda body: b"\x1f\x8b" + b"\x00" * 20, lambda body: body + body],
+)
+def test_a_damaged_gzip_is_said(client: Client, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     body = damage(gzip.compress(_request("Who pays?").SerializeToString()))
     reply = client().post("/v1/traces", content=body, headers={**PROTOBUF, "content-encoding": "gzip"})
     assert reply.status_code == 400
     assert b"gzip" in reply.content
+    assert _stored(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -368,7 +372,8 @@ def test_evaluation_results_among_logs_become_scores_of_their_trace(client: Clie
     protobuf = ExportLogsServiceRequest().SerializeToString()
     assert client().post("/v1/logs", content=protobuf, headers=PROTOBUF).status_code == 200
     for _ in range(2):
-        assert client().post("/v1/logs", json=body).status_code == 200
+        reply = client().post("/v1/logs", json=body)
+        assert (reply.status_code, reply.json()["partialSuccess"]["rejectedLogRecords"]) == (200, "1")
     read = [read_span(stored) for request in _stored(tmp_path) for stored in stored_spans(request)]
     assert [(span.trace_id, span.parent_id, span.scores) for span in read] == [
         (TRACE, SPAN, {"faithfulness": 0.5})

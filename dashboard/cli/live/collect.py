@@ -62,12 +62,12 @@ def collect(
             '`ragtriage collect` needs the messages of OTLP; accepted: pip install "ragtriage[live]"'
         )
     from ragtriage.data.api import open_store  # here: they load NumPy
-    from ragtriage.data.live.calls import live_folder
+    from ragtriage.data.live.calls import JOURNAL, live_folder
     from ragtriage.data.live.journal import Journal
     from ragtriage.data.live.policy import FILE_NAME, read_policy
     from ragtriage.data.live.receiver import Intake
     from ragtriage.data.live.redacting import redactor_of
-    from ragtriage.data.live.worker import JOURNAL, Worker
+    from ragtriage.data.live.worker import Worker
 
     address = BindAddress(host)
     token = "" if files else _token(address, token_file)

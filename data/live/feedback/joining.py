@@ -144,7 +144,7 @@ def _counted(answers: Sequence[Answer], traces: Sequence[str]) -> Joined:
 
 def _traces_of(calls: Calls, answers: Sequence[Answer]) -> list[str]:
     """Return the trace of the call that each answer is about; _AMBIGUOUS or _UNJOINED for none."""
-    named = json.dumps(sorted({_trace(answer.trace_id) for answer in answers if answer.trace_id}))
+    named = json.dumps(sorted({answer.trace_id for answer in answers if answer.trace_id}))
     users = json.dumps(
         sorted({answer.user_id for answer in answers if answer.user_id and not answer.trace_id})
     )
@@ -160,17 +160,11 @@ def _traces_of(calls: Calls, answers: Sequence[Answer]) -> list[str]:
             asked.setdefault(_asked(user, question), []).append((time, trace))
     found = []
     for answer in answers:
-        trace = _trace(answer.trace_id)
+        trace = answer.trace_id
         if not trace:
             trace = _nearest(answer.time, asked.get(_asked(answer.user_id, answer.question), ()))
         found.append(trace if trace in known or not answer.trace_id else _UNJOINED)
     return found
-
-
-def _trace(trace_id: str) -> str:
-    """Return the id of a trace as OpenTelemetry writes it: 32 digits, however they are grouped."""
-    plain = trace_id.lower().removeprefix("0x").replace("-", "")
-    return plain if len(plain) == 32 else trace_id
 
 
 def _asked(user: str, question: str) -> tuple[str, str]:

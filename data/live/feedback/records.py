@@ -30,6 +30,12 @@ WHOLE_SCALES: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("satisfaction_score", "satisfaction", "csat", "stars"), (1, 5)),
     **dict.fromkeys(("nps_score", "nps"), (0, 10)),
 }
+LOW = {  # name -> the highest value with which a user says that an answer was bad
+    **dict.fromkeys(("thumb", "thumbs"), 0),
+    **dict.fromkeys(("satisfaction_score", "satisfaction", "csat", "stars"), 2),
+}
+_LOWS = (f"(name = '{name}' AND value <= {low})" for name, low in LOW.items())
+DISLIKES = f"({' OR '.join(_LOWS)})"  # of rows of feedback, in SQL
 YES_NO = ("thumb", "thumbs", "task_completed", "completed")
 DURATIONS = ("response_time", "response_time_s", "response_time_ms", "latency", "latency_s", "latency_ms")
 QUERY, SYSTEM = "query", "system_type"  # names of the records that hold these of an answer
@@ -133,7 +139,7 @@ def as_json(answers: Iterable[Answer]) -> list[dict[str, Any]]:
 
 def answers_from(payload: Iterable[Mapping[str, Any]]) -> list[Answer]:
     """Return the answers that `as_json` returned the values of."""
-    return [Answer(**entry) for entry in payload]
+    return [Answer(**{**entry, "trace_id": plain_trace(entry["trace_id"])}) for entry in payload]
 
 
 def answers_of(records: Iterable[Feedback]) -> list[Answer]:
@@ -148,8 +154,15 @@ def answers_of(records: Iterable[Feedback]) -> list[Answer]:
         given = {name: value for name, value in values.items() if value is not None}
         first = rows[0]
         time = first.time or None
-        answers.append(Answer(feedback_id, first.trace_id, first.user_id, time, question, system, given))
+        trace = plain_trace(first.trace_id)
+        answers.append(Answer(feedback_id, trace, first.user_id, time, question, system, given))
     return answers
+
+
+def plain_trace(trace_id: str) -> str:
+    """Return the id of a trace as OpenTelemetry writes it: 32 digits, however they were grouped."""
+    plain = trace_id.lower().removeprefix("0x").replace("-", "")
+    return plain if len(plain) == 32 else trace_id
 
 
 _HASHED = "h-"
@@ -205,7 +218,7 @@ def _answer(row: Mapping[Any, object], line: int | None, errors: ValidationError
             values[_key(str(name))] = value
     if len(values) > MOST_VALUES:
         errors.add(line, "", f"holds {len(values):,} values", f"at most {MOST_VALUES}")
-    return Answer(feedback_id, trace_id, user_id, time, question, system, values)
+    return Answer(feedback_id, plain_trace(trace_id), user_id, time, question, system, values)
 
 
 def _pairs(row: Mapping[Any, object], plain: Mapping[str, str]) -> Mapping[Any, object]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,9 @@ from typing import Any
 import orjson
 
 from ragtriage.data.errors import DataError, WorkspaceError
-from ragtriage.data.live.calls import FILE, Calls, live_folder, live_projects
+from ragtriage.data.live.calls import FILE, JOURNAL, Calls, live_folder, live_projects
 from ragtriage.data.live.forgetting.dataset_items import forget_in_datasets
 from ragtriage.data.live.forgetting.personal_data import (
-    JOURNAL,
     Person,
     find_person,
     forget_calls,
@@ -28,6 +27,7 @@ from ragtriage.data.live.forgetting.personal_data import (
     strings_in,
 )
 from ragtriage.data.live.forgetting.remains import FEWEST_BYTES, remains_of
+from ragtriage.data.live.journal import held
 from ragtriage.data.live.topics import FILE_NAME as TOPICS
 from ragtriage.data.live.topics import forget_words
 from ragtriage.data.scoring.run_store import RunStore
@@ -104,14 +104,17 @@ def forget(store: RunStore, user_id: str, project: str | None = None, *, dry: bo
     person = Person({user_id})
     live = [it for it in live_projects(store.workspace) if project in (None, it)]
     calls = [Calls(live_folder(store.workspace, it) / FILE) for it in live]  # a journal alone is enough
-    for each in calls:
-        find_person(person, each)
-    tally = _Tally(store.workspace.root)
-    _take_out(store, person, calls, project, tally, dry=dry)
-    unreadable = tuple(store.unreadable().values())
-    if dry:
-        return Forgotten(False, tuple(tally.found), (), unreadable, searched=False)
-    _overwrite(store, calls)
+    with ExitStack() as stack:
+        for each in () if dry else calls:  # a collector might publish a window with the user
+            stack.enter_context(held(each.path.parent / JOURNAL))
+        for each in calls:
+            find_person(person, each)
+        tally = _Tally(store.workspace.root)
+        _take_out(store, person, calls, project, tally, dry=dry)
+        unreadable = tuple(store.unreadable().values())
+        if dry:
+            return Forgotten(False, tuple(tally.found), (), unreadable, searched=False)
+        _overwrite(store, calls)
     left = tuple(Found(path, "mentions", n) for path, n in remains_of(store.workspace.root, person))
     searched = len(user_id.encode()) >= FEWEST_BYTES
     return Forgotten(True, tuple(tally.found), left, unreadable, searched)
@@ -130,14 +133,15 @@ def _take_out(
     for each in calls:
         n = forget_in_journal(person, each, dry=dry)
         tally.add(each.path.parent / JOURNAL, "records of the journal", n)
+    stored = [each for each in calls if each.path.exists()]  # not those with a journal alone
     for run in store.runs(project):
-        _forget_in_run(store, run, person, calls, tally, dry=dry)
+        _forget_in_run(store, run, person, stored, tally, dry=dry)
     for folder, n in forget_in_datasets(store.workspace, person, dry=dry).items():
         tally.add(store.workspace.root / folder, "questions", n)
-    for each in calls:
+    for each in stored:
         for table, n in forget_calls(person, each, dry=dry).items():
             tally.add(each.path, _NOUNS[table], n)
-        if not dry and each.path.exists():
+        if not dry:
             tally.add(each.path.parent / TOPICS, "words of topics", forget_words(each))
 
 

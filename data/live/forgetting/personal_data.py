@@ -11,11 +11,11 @@ from types import ModuleType
 
 from ragtriage.data.datasets.regressions import regression_id
 from ragtriage.data.errors import DataError
-from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.calls import JOURNAL, Calls
+from ragtriage.data.live.feedback.records import plain_trace
 from ragtriage.data.live.journal import Kind, read_journal, rewrite
 from ragtriage.data.live.redacting import SALT, redactor_of
 
-JOURNAL = "journal"  # folder of the segments
 _BY_TRACE = "WHERE trace_id IN (SELECT value FROM json_each(:traces))"
 _BY_USER = (
     "WHERE trace_id IN (SELECT value FROM json_each(:traces))"
@@ -65,10 +65,11 @@ def find_person(person: Person, calls: Calls) -> None:
     if (folder / SALT).exists():
         redactor = redactor_of(folder)
         person.ids |= {redactor.user(user_id) for user_id in list(person.ids)}
+    person.traces |= _traces_in_journal(calls, person.ids)
+    if not calls.path.exists():  # a journal that nobody has read yet
+        return
     with calls.open() as connection:
         person.traces |= _traces_of(connection, person.ids)
-    person.traces |= _traces_in_journal(calls, person.ids)
-    with calls.open() as connection:
         rows = connection.execute(
             "SELECT trace_id, question FROM calls WHERE question IN"
             " (SELECT question FROM calls WHERE trace_id IN (SELECT value FROM json_each(?)))",
@@ -124,11 +125,7 @@ def _messages() -> ModuleType:
 
 
 def forget_in_journal(person: Person, calls: Calls, *, dry: bool) -> int:
-    """Take the user's spans and feedback out of the journal; return how many records have any.
-
-    Raises:
-        WorkspaceError: a collector writes to it.
-    """
+    """Take the user's spans and feedback out of a journal that is held; return how many records have any."""
     folder = calls.path.parent / JOURNAL
     if not folder.exists():
         return 0
@@ -158,7 +155,7 @@ def _without(person: Person) -> Callable[[Kind, bytes], bytes]:
 
 def _without_answers(payload: bytes, person: Person) -> bytes:
     answers = json.loads(payload)
-    left = [answer for answer in answers if not is_of(person, answer["user_id"], answer["trace_id"])]
+    left = [it for it in answers if not is_of(person, it["user_id"], plain_trace(it["trace_id"]))]
     return payload if len(left) == len(answers) else json.dumps(left).encode()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ragtriage.data.live.calls import unpacked
+from ragtriage.data.live.calls import JOURNAL, unpacked
 from ragtriage.data.live.forgetting.personal_data import Person
 from ragtriage.data.live.journal import read_journal
 
@@ -55,7 +55,7 @@ def contents_of(path: Path, overlap: int) -> Iterator[bytes]:
         elif path.suffix == ".sqlite":
             with suppress(sqlite3.Error):
                 yield from _blobs(path)
-        elif path.suffix == ".log" and path.parent.name == "journal":
+        elif path.suffix == ".log" and path.parent.name == JOURNAL:
             yield from (payload for _, _, payload in read_journal(path.parent, skipped=lambda _: None))
 
 

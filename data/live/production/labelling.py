@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.feedback.records import DISLIKES
 from ragtriage.data.live.production.buckets import over
 from ragtriage.data.live.production.scores import KeptCalls
 from ragtriage.data.text.tokens import folded_question
@@ -18,10 +19,10 @@ _REFUSED = (
     "SELECT question, count(*) AS n FROM calls WHERE time >= ? AND time < ? AND question IS NOT NULL"
     " AND refused = 1 AND coalesce(answerable, 1) = 1 GROUP BY question ORDER BY n DESC, question LIMIT ?"
 )
-_DISLIKED = (
-    "SELECT question, count(DISTINCT calls.trace_id) AS n FROM calls JOIN feedback USING (trace_id)"
+_DISLIKED = (  # constant text
+    "SELECT question, count(DISTINCT calls.trace_id) AS n FROM calls JOIN feedback USING (trace_id)"  # noqa: S608
     " WHERE calls.time >= ? AND calls.time < ? AND question IS NOT NULL AND coalesce(refused, 0) = 0"
-    " AND ((name = 'thumb' AND value <= 0) OR (name IN ('satisfaction_score', 'stars') AND value <= 2))"
+    f" AND {DISLIKES}"
     " GROUP BY question ORDER BY n DESC, question LIMIT ?"
 )
 
