@@ -38,6 +38,8 @@ STRATA = {"error": "errors", "thumbs_down": "disliked", "refusal": "refusals", "
 def lanes_title(facts: Production) -> str:
     """Return what the lanes show: when it broke, or that it did not."""
     worse = next((each for each in (facts.refusals, facts.score) if each is not None and each.is_worse), None)
+    if not facts.calls_before:
+        return "There are no calls before it to compare with"
     if worse is None:
         return "Nothing got worse beyond chance"
     subject = capital(SUBJECTS.get(worse.name) or measure_title(worse.name))

@@ -144,6 +144,9 @@ def topics_section(opened: Opened) -> None:
     """Draw the topics; a click opens the cases of one."""
     facts = opened.facts
     if facts.topics is None:
+        if not facts.calls_before:
+            st.html(section_title("No topics: there are no calls before it"))
+            return
         st.html(section_title("No topic is known"))
         st.caption(
             "Send a tag `topic` with the spans, or keep questions: topics are then found by their words."
