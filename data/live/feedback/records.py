@@ -6,7 +6,8 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from time import time as now
 from typing import Any
@@ -165,7 +166,11 @@ def plain_trace(trace_id: str) -> str:
     return plain if len(plain) == 32 else trace_id
 
 
+_plain = lru_cache(4096)(plain_name)  # asked for every cell
 _HASHED = "h-"
+
+
+_CONTENT = tuple(each.name for each in fields(Answer))
 
 
 def _hashed(content: object) -> str:
@@ -194,7 +199,7 @@ def _answers(
         elif answer.feedback_id:
             given.add(answer.feedback_id)
         else:  # the second of two rows that are alike is another answer, and the same one in the next reading
-            content = _hashed(asdict(answer))
+            content = _hashed({name: getattr(answer, name) for name in _CONTENT})
             seen[content] += 1
             answer = replace(
                 answer, feedback_id=content if seen[content] == 1 else _hashed((content, seen[content]))
@@ -204,7 +209,7 @@ def _answers(
 
 def _answer(row: Mapping[Any, object], line: int | None, errors: ValidationErrors) -> Answer:
     """Return the answer of a row; its id is "" where none is given."""
-    plain = {plain_name(str(name)): str(name) for name in reversed(list(row))}
+    plain = {_plain(str(name)): str(name) for name in reversed(list(row))}
     columns = [next((plain[name] for name in names if name in plain), None) for names in SPECIAL]
     cells = [None if column is None else row[column] for column in columns]
     feedback_id, trace_id, user_id, question, system = (
@@ -257,7 +262,7 @@ def _time_in(cell: object, column: str, line: int | None, errors: ValidationErro
 
 def _key(name: str) -> str:
     """Return the name that a value is kept under: that of a known one in its usual spelling."""
-    plain = plain_name(name)
+    plain = _plain(name)
     return plain if plain in WHOLE_SCALES or plain in YES_NO or plain in DURATIONS else name.strip()
 
 
@@ -270,7 +275,7 @@ def _value_in(name: str, cell: object, line: int | None, errors: ValidationError
             line, name[:LONGEST_NAME], "is no name of a value", f"a name of 1 to {LONGEST_NAME} characters"
         )
         return None
-    value, accepted = _read(plain_name(name), cell)
+    value, accepted = _read(_plain(name), cell)
     if accepted:
         errors.add(line, name, f"{cell!r}"[:60], accepted)
     return value
