@@ -6,7 +6,9 @@ from math import inf, isfinite, isnan
 
 from ragtriage.dashboard.headlines.headline import Headline
 from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.data.live.alerts.rules import is_fact, nearest_name
 from ragtriage.data.live.alerts.states import AlertState, rule_title
+from ragtriage.data.live.alerts.states import value_text as value_of_rule
 from ragtriage.data.live.production.buckets import SHARES
 from ragtriage.data.live.production.facts import FEWEST, Measure, Production
 from ragtriage.data.live.production.times import DAY, HOUR, clock, day_of
@@ -104,11 +106,10 @@ def production_headline(facts: Production) -> Headline:
     )
     drifts = [alert for alert in firing if alert.rule.drift]
     worse = next((each for each in facts.measures if each.is_worse and each.rule is None), None)
-    few = next((alert for alert in facts.alerts if alert.state == "cannot_tell"), None)
     if judge is not None:
-        statement = f"The judge is silent since {_clock(facts, judge.since)}: no kept call is judged"
+        statement = f"The judge has been silent since {_clock(facts, judge.since)}: no kept call is judged"
     elif traffic is not None:
-        statement = f"No call comes in since {_clock(facts, traffic.since)}"
+        statement = f"No calls since {_clock(facts, traffic.since)}"
     elif by_metric:
         statement = _alert_statement(by_metric[0], facts)
     elif drifts:
@@ -116,7 +117,7 @@ def production_headline(facts: Production) -> Headline:
     elif worse is not None:
         statement = _moved(worse, facts)
     else:
-        return _quiet(facts, few, facts.score)
+        return _quiet(facts, facts.score)
     return Headline("bad", statement, _detail(facts), _doubt(facts))
 
 
@@ -127,7 +128,7 @@ def _clock(facts: Production, moment: float) -> str:
 def _alert_statement(alert: AlertState, facts: Production) -> str:
     measure = facts.measure(alert.rule.metric)
     if measure is None:
-        return f"{capital(rule_title(alert.rule))} fires since {_clock(facts, alert.since)}"
+        return f"{capital(rule_title(alert.rule))} firing since {_clock(facts, alert.since)}"
     if measure.is_worse:
         return _moved(measure, facts)
     limit = value_text(measure, measure.limit)
@@ -158,22 +159,61 @@ def mean_before(measure: Measure) -> float:
 def _drift_statement(alert: AlertState, facts: Production) -> str:
     if alert.rule.drift == "topics":
         moved = "" if alert.latest is None else f": {percent(alert.latest.value)} of the calls moved"
-        return f"What is asked changed since {_clock(facts, alert.since)}{moved}"
+        return f"Question topics shifted at {_clock(facts, alert.since)}{moved}"
     subject = capital(alert.rule.drift.replace("_", " "))
-    return f"{subject} drift since {_clock(facts, alert.since)}"
+    return f"{subject} have drifted since {_clock(facts, alert.since)}"
 
 
-def _quiet(facts: Production, few: AlertState | None, scored: Measure | None) -> Headline:
+def _not_told(facts: Production) -> str:
+    """Return what the rules cannot tell: a value beyond a limit, too few calls, no data; "" for nothing."""
+    unclear = next((alert for alert in facts.alerts if alert.state == "unclear"), None)
+    few = next((alert for alert in facts.alerts if alert.state == "cannot_tell"), None)
+    if unclear is not None and unclear.latest is not None:
+        title, at = capital(rule_title(unclear.rule)), _clock(facts, unclear.latest.first)
+        return f"{title}: {unclear_text(unclear)} in the {at} window"
+    if few is not None and few.latest is not None:
+        judged = "judged call" if few.rule.metric and not is_fact(few.rule) else "call"
+        return (
+            f"Only {count(few.latest.n, judged)} in the {_clock(facts, few.latest.first)} window: "
+            "too few to tell"
+        )
+    blind = [alert for alert in facts.alerts if alert.state in ("no_data", "cannot_tell")]
+    if not blind:
+        return ""
+    have = "has" if len(blind) == 1 else "have"
+    total = count(len(facts.alerts), "rule")
+    return f"{len(blind)} of {total} {have} no data: {rule_title(blind[0].rule)}, {no_data_text(blind[0])}"
+
+
+def unclear_text(alert: AlertState) -> str:
+    """Return how a rule that does not fire is beyond its limit: by the value alone, or in too few windows."""
+    latest, rule = alert.latest, alert.rule
+    if latest is None or latest.position == "beyond":
+        return f"beyond the limit, not yet in {count(rule.windows, 'window')} in a row"
+    side = "above" if rule.at_most is not None else "below"
+    return f"{value_of_rule(rule, latest.value)} is {side} the limit, not beyond chance"
+
+
+def no_data_text(alert: AlertState) -> str:
+    """Return why a rule has no data."""
+    if alert.rule.drift:
+        return "too few windows to compare with"
+    if alert.rule.silent:
+        return "nothing to judge" if alert.rule.silent == "judge" else "no whole window"
+    near = nearest_name(alert.rule.metric)
+    return f"no call has it; did you mean {near}?" if near else "no call has it"
+
+
+def _quiet(facts: Production, scored: Measure | None) -> Headline:
     """Conclude where no alert fires and nothing is worse beyond chance."""
     detail, doubt = _detail(facts), _doubt(facts)
-    if scored is None or not facts.judged:
+    unclear = any(alert.state == "unclear" for alert in facts.alerts)
+    if not unclear and (scored is None or not facts.judged):
         said = "" if facts.kept else " No call is kept."
         return Headline("not measured", "Traffic only: nothing is judged", f"{detail}{said}", doubt)
-    if few is not None and few.latest is not None:
-        judged = "calls" if few.rule.metric in SHARES else "judged calls"
-        statement = f"{few.latest.n:,} {judged} are too few for {_clock(facts, few.latest.first)}"
-        return Headline("cannot tell", statement, f"{capital(rule_title(few.rule))}. {detail}", doubt)
-    if scored.since.n_scored < FEWEST:
+    if not_told := _not_told(facts):
+        return Headline("cannot tell", not_told, detail, doubt)
+    if scored is not None and scored.since.n_scored < FEWEST:
         statement = f"{count(scored.since.n_scored, 'judged call')} {since_text(facts)}: too few to tell"
         return Headline("cannot tell", statement, detail, doubt)
     span = span_text(facts.times.last - facts.times.first)

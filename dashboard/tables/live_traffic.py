@@ -12,7 +12,9 @@ from ragtriage.dashboard.headlines.production import (
     ends_text,
     mean_before,
     measure_title,
+    no_data_text,
     since_text,
+    unclear_text,
     value_text,
 )
 from ragtriage.dashboard.wording.escaping import capital, shorten
@@ -28,10 +30,16 @@ QUESTION = 90
 ALERT_STATES: Mapping[str, State] = {
     "firing": "bad",
     "ok": "good",
+    "unclear": "cannot tell",
     "cannot_tell": "cannot tell",
     "no_data": "not measured",
 }
-ALERT_WORDS = {"firing": "fires", "ok": "holds", "cannot_tell": "cannot tell", "no_data": "no data"}
+ALERT_WORDS = {
+    "firing": "firing",
+    "ok": "holds",
+    "cannot_tell": "too few calls to tell",
+    "no_data": "no data",
+}
 STRATA = {"error": "errors", "thumbs_down": "disliked", "refusal": "refusals", "rest": "the rest"}
 
 
@@ -128,7 +136,7 @@ def alert_windows(alert: AlertState) -> str:
     """Return in how many windows the bound was beyond the limit, or why that is not known."""
     known = [each.window for each in alert.windows if each.window.position != "nothing"]
     if not known:
-        return "no data"
+        return no_data_text(alert)
     beyond = sum(window.position == "beyond" for window in known)
     if alert.state == "cannot_tell":
         few = sum(window.position == "too_few" for window in known)
@@ -149,7 +157,7 @@ def alert_table(facts: Production) -> ResultTable:
     rows: list[Row] = [
         {
             "Rule": alert_title(each, facts),
-            "State": ALERT_WORDS[each.state],
+            "State": ALERT_WORDS.get(each.state) or unclear_text(each),
             "Since": alert_since(each, facts),
             "Beyond": alert_windows(each),
         }

@@ -85,7 +85,7 @@ class Alert(_Table):
     metric: str = ""  # a fact of the calls (refused, errors, latency_p95 ...) or a score of the kept ones
     at_most: float | None = Field(None, strict=False)
     at_least: float | None = Field(None, strict=False)
-    drift: str = ""  # a fact whose mean is watched by EWMA, or "topics"
+    drift: Literal["", "context_tokens", "output_tokens", "latency_ms", "topics"] = ""
     silent: Literal["", "traffic", "judge"] = ""
     window: Duration = 300
     windows: Annotated[int, Field(ge=1, le=100)] = 2  # in a row
@@ -152,6 +152,7 @@ _ACCEPTED = {
     "budget": "a number of USD above 0",
     "metrics": 'a list of metrics, such as ["faithfulness"]',
     "silent": '"traffic" or "judge"',
+    "drift": '"context_tokens", "output_tokens", "latency_ms" or "topics"',
     "patterns": '{ NAME = "REGULAR EXPRESSION" }',
 }
 

@@ -53,7 +53,7 @@ def test_a_rule_fires_after_windows_in_a_row_and_recovers_after_as_many() -> Non
     m: Position = "between"
     states = rule_states(_windows(i, b, i, b, b, b, m, i, b, i, i), in_a_row=2)
     fired = [state.state for state in states]
-    assert fired == ["ok"] * 4 + ["firing"] * 6 + ["ok"]
+    assert fired == ["ok", "unclear", "ok", "unclear", *["firing"] * 6, "ok"]
     assert states[4].since == 180.0  # the first of the two
     assert states[-1].since == 540.0
 
@@ -62,7 +62,7 @@ def test_windows_that_cannot_tell_neither_count_nor_break_a_row() -> None:
     states = rule_states(_windows("too_few", "beyond", "nothing", "too_few", "beyond", "nothing"), 2)
     assert [state.state for state in states] == [
         "cannot_tell",
-        "ok",
+        "unclear",
         "no_data",
         "cannot_tell",
         "firing",
@@ -70,6 +70,11 @@ def test_windows_that_cannot_tell_neither_count_nor_break_a_row() -> None:
     ]
     assert states[4].since == 60.0
     assert states[3].since == 180.0
+
+
+def test_a_value_beyond_the_limit_does_not_hold_though_it_may_be_chance() -> None:
+    states = [state.state for state in rule_states(_windows("inside", "between", "inside", "beyond"), 2)]
+    assert states == ["ok", "unclear", "ok", "unclear"]
 
 
 def test_a_rule_that_fired_before_goes_on_until_it_is_over() -> None:
@@ -153,7 +158,7 @@ def test_drift_of_the_azure_minutes() -> None:
     assert [at for at, window in enumerate(windows) if window.position == "beyond"] == [34, 35, 36, 41]
     fired = [state.state for state in rule_states(windows, 2)]
     assert fired[35:39] == ["firing"] * 3 + ["ok"]
-    assert fired[41:] == ["ok"] * 4
+    assert fired[41:] == ["unclear", *["ok"] * 3]
     wide = drift_windows(
         _rule(drift="context_tokens", fewest=1, width=4.5), starts, AZURE_MINUTES, np.full(45, 9)
     )

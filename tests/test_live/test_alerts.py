@@ -33,6 +33,7 @@ from ragtriage.data.live.alerts.watch import Watch
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import Policy, read_policy
 
+HOUR = 3_600
 RULE = {"metric": "refused", "at_most": 0.15, "window": "1m", "cooldown": "1h"}
 
 
@@ -83,17 +84,16 @@ def test_a_rule_over_calls_fires_since_the_first_of_its_windows(tmp_path: Path) 
     _, calls = made(tmp_path)
     assert _look(calls, _policy(), 0).state == "no_data"
     put(calls, *refusing(5, 0.05), *refusing(3, 0.5, first=5))
-    assert _look(calls, _policy(), 6).state == "ok"
+    assert _look(calls, _policy(), 5).state == "ok"
+    assert _look(calls, _policy(), 6).state == "unclear"  # one of the two windows that an alert takes
     alert = _look(calls, _policy(), 8)
     assert (alert.state, alert.since) == ("firing", BEGIN + 300)
     assert alert.latest is not None
     assert (alert.latest.value, alert.latest.n) == (0.5, 60)
     (first, second) = changes(calls)
     assert (first.state, second.state, second.since) == ("ok", "firing", BEGIN + 300)
-    text = (
-        "shop: refused at most 15 % does not hold since 2026-03-01 18:05 UTC: 50 % [38 %, 62 %] over 60 calls"
-    )
-    assert second.facts["text"] == f"{text} of the last window, release 1.0"
+    text = "shop: refused 50 % [38 %, 62 %] of 60 calls, limit 15 %; firing since 2026-03-01 18:05 UTC"
+    assert second.facts["text"] == f"{text}, release 1.0"
     assert second.facts["releases"] == {"1.0": 60}
     assert second.facts["since"] == "2026-03-01T18:05:00Z"
     _look(calls, _policy(), 8.5)
@@ -216,14 +216,50 @@ def test_nobody_is_told_twice_and_a_recovery_is_told(tmp_path: Path) -> None:
         for _ in range(2):  # the second as after a restart
             assert tell_pending(Calls(calls.path), policy, BEGIN + 200, {}) == []
         assert [(each["state"], each["alert"]) for each in Hook.got] == [("firing", "refused at most 15 %")]
-        assert Hook.got[0]["text"].startswith(
-            "shop: refused at most 15 % does not hold since 2026-03-01 18:00"
-        )
+        assert "; firing since 2026-03-01 18:00 UTC" in Hook.got[0]["text"]
         put(calls, *refusing(2, 0.0, first=3))
         _look(calls, policy, 5)
         for _ in range(2):
             tell_pending(calls, policy, BEGIN + 320, {})
         assert [each["state"] for each in Hook.got] == ["firing", "ok"]
+        assert "; over since 2026-03-01 18:03 UTC" in Hook.got[1]["text"]
+
+
+def test_what_is_over_is_noted_where_the_next_window_is_unclear(tmp_path: Path) -> None:
+    """The watch may look only after the windows that ended it, such as after a restart."""
+    _, calls = made(tmp_path)
+    put(calls, *refusing(3, 0.5))
+    _look(calls, _policy(), 3)
+    put(calls, *refusing(2, 0.0, first=3), *refusing(1, 0.2, first=5))
+    assert _look(calls, _policy(), 6).state == "unclear"
+    assert [change.state for change in changes(calls)] == ["firing", "ok"]
+
+
+def test_the_state_of_long_windows_is_that_of_the_watch_whatever_time_is_shown(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    put(calls, *(call(f"{at}", at * 600, refused=True) for at in range(12 * 6)))
+    policy = _policy({"metric": "refused", "at_most": 0.15, "window": "6h", "windows": 1, "fewest": 5})
+    now = BEGIN + 12 * HOUR
+    watched, shown = alert_states(calls, policy, now)[0], alert_states(calls, policy, now, None, now - 600)[0]
+    assert (watched.state, shown.state, shown.since) == ("firing", "firing", watched.since)
+    note_changes(calls, PROJECT, [watched], now)
+    with calls.changing() as connection:  # as when old calls are deleted
+        connection.execute("DELETE FROM calls WHERE time < ?", (now - 601,))
+    assert alert_states(calls, policy, now, None, now - 600)[0].state == "firing"
+
+
+def test_a_silence_that_was_noted_after_the_last_call_is_shown_with_it(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    put(calls, *refusing(5, 0.0))
+    policy = _policy({"silent": "traffic", "window": "1m"})
+    assert alert_states(calls, policy, BEGIN + 420, None, BEGIN)[0].state == "ok"  # as the example that ended
+    assert _look(calls, policy, 7).state == "firing"
+    (alert,) = alert_states(calls, policy, BEGIN + 302, None, BEGIN)
+    assert (alert.state, alert.since) == ("firing", BEGIN + 300)
+    assert "shop: traffic is silent; firing since" in changes(calls)[-1].facts["text"]
+    put(calls, *refusing(3, 0.0, first=8))
+    assert _look(calls, policy, 10.5).state == "ok"
+    assert "shop: traffic is back; over since" in changes(calls)[-1].facts["text"]
 
 
 def test_flapping_is_held_back_until_the_cooldown_is_over(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from command_line import run
 from live_traffic import ALERTS, HALF, PROJECT, START, traffic
 
 from ragtriage.dashboard.headlines.production import production_headline
-from ragtriage.data.errors import DataError
+from ragtriage.data.errors import DataError, InputError
 from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.policy import read_policy
 from ragtriage.data.live.production.facts import Production, production
 from ragtriage.data.live.production.times import chosen_span, moment_of, step_for, times_of
 from ragtriage.data.scoring.run_store import RunStore
@@ -77,10 +78,54 @@ def test_good_needs_rules_that_hold(tmp_path: Path) -> None:
     assert free.statement.endswith("no rule watches it")
 
 
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("correctnes", "correctnes at least 0.5, no call has it; did you mean correctness?"),
+        ("context_precision", "context precision at least 0.5, no call has it"),
+    ],
+)
+def test_a_rule_without_data_is_not_good(tmp_path: Path, metric: str, said: str) -> None:
+    policy = ALERTS.replace("[keep]\nrest = 0.5", "").replace("correctness", metric)
+    headline = production_headline(shown(tmp_path, policy=policy))
+    assert (headline.state, headline.statement) == ("cannot tell", f"1 of 2 rules has no data: {said}")
+
+
+def test_a_drift_without_enough_windows_is_not_good(tmp_path: Path) -> None:
+    policy = '[[alerts]]\ndrift = "topics"\n[[alerts]]\ndrift = "context_tokens"\nfewest = 1'
+    headline = production_headline(shown(tmp_path, policy=policy))
+    said = "2 of 2 rules have no data: drift of topics, too few windows to compare with"
+    assert (headline.state, headline.statement) == ("cannot tell", said)
+
+
+def test_a_value_beyond_its_limit_is_said_where_it_may_be_chance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = '[[alerts]]\nmetric = "refused"\nat_most = 0.15'
+    store = traffic(tmp_path, refused=(5, 5), policy=policy)
+    headline = production_headline(facts_of(store))
+    said = "Refused at most 15 %: 20 % is above the limit, not beyond chance in the 12:55 window"
+    assert (headline.state, headline.statement) == ("cannot tell", said)
+    assert "20 % is above the limit, not beyond chance" in run(capsys, tmp_path, "production").out
+
+
+@pytest.mark.parametrize("drift", ["correctness", "latency_p95", "topic"])
+def test_a_drift_of_what_has_none_is_refused_by_the_policy(tmp_path: Path, drift: str) -> None:
+    (tmp_path / "policy.toml").write_text(f'[[alerts]]\ndrift = "{drift}"', encoding="utf-8")
+    with pytest.raises(InputError, match='accepted: "context_tokens", "output_tokens", "latency_ms" or "to'):
+        read_policy(tmp_path / "policy.toml")
+
+
+def test_a_metric_that_looks_like_a_percentile_has_no_data(tmp_path: Path) -> None:
+    facts = shown(tmp_path, policy='[[alerts]]\nmetric = "latency_percent"\nat_most = 5')
+    assert [alert.state for alert in facts.alerts] == ["no_data"]
+
+
 def test_too_few_is_said_with_the_window(tmp_path: Path) -> None:
     facts = shown(tmp_path, policy=ALERTS, every=60)
     headline = production_headline(facts)
-    assert (headline.state, headline.statement) == ("cannot tell", "5 calls are too few for 12:55")
+    assert headline.state == "cannot tell"
+    assert headline.statement == "Only 5 calls in the 12:55 window: too few to tell"
 
 
 def test_a_silent_judge_comes_before_every_other_alert(tmp_path: Path) -> None:
@@ -92,7 +137,8 @@ def test_a_silent_judge_comes_before_every_other_alert(tmp_path: Path) -> None:
     silent = facts.alerts[-1]
     assert silent.rule.silent == "judge"
     fires = replace(facts, alerts=(*facts.alerts[:-1], replace(silent, state="firing", since=HALF)))
-    assert production_headline(fires).statement == "The judge is silent since 12:30: no kept call is judged"
+    said = "The judge has been silent since 12:30: no kept call is judged"
+    assert production_headline(fires).statement == said
 
 
 def test_the_farthest_alert_leads(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def _dataset(store: RunStore) -> Dataset:
     [
         ({"refused": (10, 2), "policy": ALERTS}, "Refusals rose from 10 to 50 % with two"),
         ({"scores": (None, None)}, "Traffic only: nothing is judged"),
-        ({"policy": ALERTS, "every": 60}, "5 calls are too few for 12:55"),
+        ({"policy": ALERTS, "every": 60}, "Only 5 calls in the 12:55 window: too few to tell"),
         ({"policy": ALERTS.replace("0.5\n[[", "1.0\n[[")}, "No alert in 1 hour, 360 judged"),
     ],
 )

@@ -27,7 +27,7 @@ from ragtriage.metrics.number_text import count, number, percent
 
 MOST_ROWS = 6
 QUESTION = 60
-ORDER = ("firing", "cannot_tell", "ok", "no_data")
+ORDER = ("firing", "unclear", "cannot_tell", "ok", "no_data")
 
 
 def lists_section(opened: Opened) -> None:

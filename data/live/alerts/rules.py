@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Literal
 
 import numpy as np
@@ -13,11 +14,12 @@ import numpy as np
 from ragtriage.data.live.policy import Alert
 from ragtriage.metrics.live.ewma import ewma
 from ragtriage.metrics.live.mix import mix_change, topic_design_effect
+from ragtriage.metrics.metric_registry import REGISTRY
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.distributions import normal_quantile, quantile_interval
 from ragtriage.metrics.statistics.intervals import TWO_SIDED, interval
 
-State = Literal["ok", "firing", "cannot_tell", "no_data"]
+State = Literal["ok", "unclear", "firing", "cannot_tell", "no_data"]
 Position = Literal["beyond", "between", "inside", "too_few", "nothing"]
 SHARES = ("refused", "wrongly_refused", "errors")
 MEANS = ("context_tokens", "output_tokens", "latency_ms")
@@ -101,12 +103,25 @@ def rule_states(
 
 
 def _quiet(position: Position) -> State:
-    return "cannot_tell" if position == "too_few" else "no_data" if position == "nothing" else "ok"
+    """Return the state of a rule that does not fire: only a value within the limit holds."""
+    states: dict[Position, State] = {"inside": "ok", "too_few": "cannot_tell", "nothing": "no_data"}
+    return states.get(position, "unclear")
+
+
+def nearest_name(metric: str) -> str:
+    """Return the fact or metric that the name of one that no call has is most like; "" for none."""
+    known = (*SHARES, *MEANS, CALLS, "latency_p50", "latency_p95", "latency_p99", *REGISTRY)
+    return "" if metric in known else next(iter(get_close_matches(metric, known, 1, 0.8)), "")
+
+
+def is_percentile(metric: str) -> bool:
+    """Return whether a name is that of a percentile of latency."""
+    return _PERCENTILE.fullmatch(metric) is not None
 
 
 def is_fact(rule: Alert) -> bool:
     """Return whether a rule with a metric watches a fact of every call, not a score of the kept ones."""
-    return rule.metric in (*SHARES, *MEANS, CALLS) or _PERCENTILE.fullmatch(rule.metric) is not None
+    return rule.metric in (*SHARES, *MEANS, CALLS) or is_percentile(rule.metric)
 
 
 def fact_windows(rule: Alert, facts: WatchedFact, starts: FloatArray) -> list[WindowValue]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -88,12 +88,12 @@ def alert_states(
         policy: its rules, and how long a window waits for late calls.
         now: windows that ended before count.
         scores: reads a score of the kept calls, and which of them the judge scored; None where none are.
-        first: begin of the first window; as far back as a state needs where left out.
+        first: begin of the time shown, up to the last call; as far back as a state needs where left out.
     """
     span = calls.span_of_time()
     if span is None:
         return [AlertState(rule, "no_data", math.nan, ()) for rule in policy.alerts]
-    return [_alert_state(calls, policy, rule, now, scores, first, span[0]) for rule in policy.alerts]
+    return [_alert_state(calls, policy, rule, now, scores, first, span) for rule in policy.alerts]
 
 
 def _alert_state(
@@ -103,7 +103,7 @@ def _alert_state(
     now: float,
     scores: Scores | None,
     first: float | None,
-    begin: float,
+    span: tuple[float, float],
 ) -> AlertState:
     settled = now - policy.windows.settle
     named, seconds = rule, rule.window
@@ -112,15 +112,23 @@ def _alert_state(
         rule = rule.model_copy(update={"window": seconds})
         settled -= JUDGE_SECONDS
     last = math.floor(settled / seconds) * seconds
-    back = max(LOOK_BACK, 3 * rule.windows) * seconds
-    start = max(last - back if first is None else first, begin) // seconds * seconds
+    if first is None:
+        first = last - max(LOOK_BACK, 3 * rule.windows) * seconds
+    else:  # what is shown may be shorter than the windows that decide, and end after the last call
+        last = min(last, math.ceil(span[1] / seconds) * seconds)
+        first = min(first, last - rule.windows * seconds)
+    start = max(first, span[0]) // seconds * seconds
     starts: FloatArray = np.arange(start, last, seconds, dtype=np.float64)
-    windows = _windows(calls, policy, rule, starts, scores, begin) if len(starts) else []
-    before = next((it for it in reversed(changes(calls, rule_key(named))) if it.since < start), None)
+    windows = _windows(calls, policy, rule, starts, scores, span[0]) if len(starts) else []
+    noted = changes(calls, rule_key(named))
+    before = next((it for it in reversed(noted) if it.since < start), None)
     firing_since = before.since if before is not None and before.state == "firing" else None
     states = tuple(rule_states(windows, rule.windows, firing_since))
+    if noted and noted[-1].state == "firing" and noted[-1].since >= last > span[1] - seconds:
+        return AlertState(named, "firing", noted[-1].since, states)  # after the last call
     if not states:
-        return AlertState(named, "no_data", math.nan, ())
+        state: State = "no_data" if firing_since is None else "firing"
+        return AlertState(named, state, math.nan if firing_since is None else firing_since, ())
     return AlertState(named, states[-1].state, states[-1].since, states)
 
 
@@ -299,9 +307,13 @@ def note_changes(
     What was noted longer ago than so many days goes, but for the last of each rule.
     """
     last = {change.rule: change.state for change in changes(calls)}
+    over = [
+        replace(it, state="ok") if it.windows and it.state != "firing" == last.get(it.key) else it
+        for it in states
+    ]
     changed = [
         Change(it.key, it.state, it.since, now, alert_facts(calls, project, it))
-        for it in states
+        for it in over
         if it.state in ("firing", "ok") and last.get(it.key) != it.state
     ]
     if changed:
@@ -335,11 +347,13 @@ def rule_title(rule: Alert) -> str:
         return f"silence of the {rule.silent}"
     if rule.drift:
         return f"drift of {rule.drift.replace('_', ' ')}"
-    limit, words = (
-        (rule.at_most, "at most") if rule.at_most is not None else (rule.at_least or 0.0, "at least")
-    )
-    name = rule.metric.replace("_", " ")
-    return f"{name} {words} {chosen_percent(limit) if rule.metric in SHARES else f'{limit:g}'}"
+    words = "at most" if rule.at_most is not None else "at least"
+    return f"{rule.metric.replace('_', ' ')} {words} {_limit_text(rule)}"
+
+
+def _limit_text(rule: Alert) -> str:
+    limit = rule.at_most if rule.at_most is not None else rule.at_least or 0.0
+    return chosen_percent(limit) if rule.metric in SHARES else f"{limit:g}"
 
 
 def alert_facts(calls: Calls, project: str, alert: AlertState) -> dict[str, Any]:
@@ -378,21 +392,31 @@ _PLAIN_RELEASE = re.compile(
 )  # it comes from outside, and a sentence goes to terminals and chats
 
 
+def value_text(rule: Alert, value: float) -> str:
+    """Format a value that a rule watches."""
+    return percent(value) if rule.metric in SHARES or rule.drift == TOPICS else number(value)
+
+
 def alert_sentence(project: str, alert: AlertState, releases: Sequence[str] = ()) -> str:
-    """Return the sentence of an alert that fires or is over: "shop: errors at most 5 % does not hold ..."."""
-    title, fires, latest = rule_title(alert.rule), alert.state == "firing", alert.latest
-    if alert.rule.metric:
-        said = f"{title} does not hold" if fires else f"{title} holds"
+    """Return the sentence of an alert, as "shop: refused 50 % [38 %, 62 %] of 60 calls, limit 15 %; ..."."""
+    rule, latest, fires = alert.rule, alert.latest, alert.state == "firing"
+    if rule.silent:
+        said = f"{rule.silent} is {'silent' if fires else 'back'}"
+    elif latest is None:
+        said = rule_title(rule)
     else:
-        said = title if fires else f"no {title}"
-    said = f"{project}: {said} since {datetime.fromtimestamp(alert.since, UTC):%Y-%m-%d %H:%M} UTC"
-    if latest is None or alert.rule.silent:
-        return said
-    shown = percent if alert.rule.metric in SHARES or alert.rule.drift == TOPICS else number
-    value = f"{shown(latest.value)}{' moved' if alert.rule.drift == TOPICS else ''}"
-    ends = "" if math.isnan(latest.low) else f" [{shown(latest.low)}, {shown(latest.high)}]"
+        name = rule.metric.replace("_", " ") if rule.metric else f"{rule_title(rule)}:"
+        ends = (value_text(rule, end) for end in (latest.low, latest.high))
+        said = f"{name} {value_text(rule, latest.value)}"
+        said += "" if math.isnan(latest.low) else f" [{', '.join(ends)}]"
+        said += f" of {count(latest.n, 'call')}" if rule.metric in SHARES or rule.drift == TOPICS else (
+            f" over {count(latest.n, 'call')}"
+        )  # fmt: skip
+        said += " moved" if rule.drift == TOPICS else ""
+        said += f", limit {_limit_text(rule)}" if rule.metric else ""
+    since = f"{datetime.fromtimestamp(alert.since, UTC):%Y-%m-%d %H:%M} UTC"
     of = f", release {releases[0]}" if len(releases) == 1 else ""
-    return f"{said}: {value}{ends} over {count(latest.n, 'call')} of the last window{of}"
+    return f"{project}: {said}; {'firing' if fires else 'over'} since {since}{of}"
 
 
 def _known(value: float) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragtriage.data.live.alerts.rules import Scored
+from ragtriage.data.live.alerts.rules import Scored, is_percentile
 from ragtriage.data.live.alerts.states import JUDGED, AlertState, alert_states
 from ragtriage.data.live.calls import Calls, live_folder
 from ragtriage.data.live.policy import FILE_NAME, Alert, Policy, PolicyFile, read_policy
@@ -256,7 +256,7 @@ def _scores(kept: KeptCalls, times: Times, policy: Policy) -> list[Measure]:
 
 def _latency(calls: Calls, times: Times, policy: Policy) -> Measure | None:
     """Return the 95th percentile of latency, or that of a rule; None where none is recorded."""
-    ruled = next((rule for rule in policy.alerts if rule.metric.startswith("latency_p")), None)
+    ruled = next((rule for rule in policy.alerts if is_percentile(rule.metric)), None)
     name = LATENCY if ruled is None else ruled.metric
     since = _percentile(calls, name, times.later, times.last)
     if not since.n_scored:
