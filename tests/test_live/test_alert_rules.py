@@ -133,7 +133,7 @@ def test_silence_of_the_traffic_and_of_the_judge() -> None:
     assert [window.position for window in windows] == ["inside", "beyond"]
     judge = _rule(silent="judge")
     values = np.array([0.5, np.nan, np.nan, np.nan])
-    scored = Scored(np.array([1.0, 2.0, 61.0, 62.0]), values, np.ones(4), [""] * 4)
+    scored = Scored(np.array([1.0, 2.0, 61.0, 62.0]), values, np.ones(4), np.arange(4))
     positions = [window.position for window in judge_windows(judge, scored, np.array([0.0, 60.0, 120.0]))]
     assert positions == ["inside", "beyond", "nothing"]
 
@@ -142,13 +142,20 @@ def test_scores_of_kept_calls_are_weighted() -> None:
     """Refusals, always wrong, are kept five times as often: a plain mean of 0.5 stands for 0.83 of all."""
     values = np.array([0.0] * 50 + [1.0] * 50)
     scored = Scored(
-        np.arange(100, dtype=np.float64) * 0.5, values, np.array([0.5] * 50 + [0.1] * 50), [""] * 100
+        np.arange(100, dtype=np.float64) * 0.5, values, np.array([0.5] * 50 + [0.1] * 50), np.arange(100)
     )
     rule = _rule(metric="correctness", at_least=0.7)
     window = score_windows(rule, scored, np.zeros(1))[0]
     assert window.value == pytest.approx(500 / 600)
     assert window.n == 100
     assert window.position == "inside"
+
+
+def test_scores_of_one_rate_have_the_interval_of_a_run() -> None:
+    values = (np.arange(50) < 10).astype(np.float64)
+    scored = Scored(np.arange(50.0), values, np.full(50, 0.1), np.arange(50))
+    (window,) = score_windows(_rule(metric="hit", at_least=0.5), scored, np.zeros(1))
+    assert (window.low, window.high) == pytest.approx(wilson(0.2, 50))
 
 
 def test_drift_of_the_azure_minutes() -> None:

@@ -11,11 +11,11 @@ from live_calls import BEGIN, PROJECT, kept, made, put
 
 from ragtriage.data.jobs import jobs_of
 from ragtriage.data.live.alerts.judging import judge_due, judge_state
-from ragtriage.data.live.alerts.scores import LiveScores
 from ragtriage.data.live.alerts.states import JUDGED, alert_states
 from ragtriage.data.live.alerts.watch import Watch
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import JudgeBudget, Policy
+from ragtriage.data.live.production.scores import scores_of
 from ragtriage.data.live.windows import publish
 from ragtriage.data.scoring.run_store import RunStore
 
@@ -60,7 +60,7 @@ def test_all_windows_are_judged_once_within_the_budget(live: tuple[RunStore, Cal
         judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
         assert len(server.asked) == asked + 1  # the others of that window are in the cache
     assert judge_state(calls) is not None
-    scored = LiveScores(store, calls)("faithfulness", BEGIN, BEGIN + 2 * HOUR)
+    scored = scores_of(store, calls)("faithfulness", BEGIN, BEGIN + 2 * HOUR)
     assert scored is not None
     assert (len(scored.values), int(np.isfinite(scored.values).sum())) == (13, 13)
     assert scored.time[6] == BEGIN + 30
@@ -78,11 +78,26 @@ def test_scores_belong_to_their_calls(tmp_path: Path) -> None:
     )
     publish(store, calls, PROJECT, BEGIN, BEGIN + 20)
     publish(store, calls, PROJECT, BEGIN + 20, BEGIN + 40)
-    scored = LiveScores(store, calls)("faithfulness", BEGIN + 5, BEGIN + 35)
+    scored = scores_of(store, calls)("faithfulness", BEGIN + 5, BEGIN + 35)
     assert scored is not None
     assert scored.time.tolist() == [BEGIN + at for at in range(5, 35)]
     assert scored.values.tolist() == [scores[at] for at in range(5, 35)]
-    assert LiveScores(store, calls)("correctness", BEGIN, BEGIN + 40) is None
+    assert scores_of(store, calls)("correctness", BEGIN, BEGIN + 40) is None
+
+
+def test_a_score_of_one_run_stays_where_another_holds_the_call_without_it(
+    live: tuple[RunStore, Calls],
+) -> None:
+    """A click on a step of Production publishes a window that nobody judged."""
+    store, calls = live
+    with JudgeServer() as server:
+        judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
+    put(calls, kept("other", HOUR / 2))
+    publish(store, calls, PROJECT, BEGIN, BEGIN + 300)
+    for metric in ("faithfulness", JUDGED):
+        scored = scores_of(store, calls)(metric, BEGIN, BEGIN + HOUR)
+        assert scored is not None
+        assert np.isfinite(scored.values).tolist() == [True] * 6 + [False]
 
 
 def test_a_spent_budget_is_said_and_the_next_day_goes_on(live: tuple[RunStore, Calls]) -> None:
@@ -138,20 +153,20 @@ def test_a_judge_that_is_silent_is_an_alert(live: tuple[RunStore, Calls]) -> Non
         ]
     }
     policy = Policy.model_validate({**rules, "judge": {"metrics": ["faithfulness"]}})
-    scores = LiveScores(store, calls)
+    scores = scores_of(store, calls)
     early = alert_states(calls, policy, BEGIN + 2 * HOUR + 60, scores)[0]
     assert early.state == "unclear"  # the second hour may still be judged
     silent, faithful = alert_states(calls, policy, BEGIN + 2 * HOUR + 1000, scores)
     assert (silent.state, silent.since, faithful.state) == ("firing", BEGIN, "no_data")
     with JudgeServer() as server:
         judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
-    silent, faithful = alert_states(calls, policy, BEGIN + 2 * HOUR + 1000, LiveScores(store, calls), BEGIN)
+    silent, faithful = alert_states(calls, policy, BEGIN + 2 * HOUR + 1000, scores_of(store, calls), BEGIN)
     assert (silent.state, faithful.latest is not None) == ("ok", True)
     put(calls, kept("failed", 40, answer=None, refused=None, error="timed out"))
     publish(store, calls, PROJECT, BEGIN, BEGIN + HOUR)
     with JudgeServer() as server:
         judge_due(store, calls, _budget(2.0), BEGIN, base_url=server.url)
-    judged = LiveScores(store, calls)(JUDGED, BEGIN, BEGIN + HOUR)
+    judged = scores_of(store, calls)(JUDGED, BEGIN, BEGIN + HOUR)
     assert judged is not None
     assert judged.values.tolist() == [1.0] * 6
 

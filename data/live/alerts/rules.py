@@ -17,7 +17,7 @@ from ragtriage.metrics.live.mix import mix_change, topic_design_effect
 from ragtriage.metrics.metric_registry import REGISTRY
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.distributions import normal_quantile, quantile_interval
-from ragtriage.metrics.statistics.intervals import TWO_SIDED, interval
+from ragtriage.metrics.statistics.intervals import TWO_SIDED, Interval, interval
 
 State = Literal["ok", "unclear", "firing", "cannot_tell", "no_data"]
 Position = Literal["beyond", "between", "inside", "too_few", "nothing"]
@@ -66,7 +66,7 @@ class Scored:
     time: FloatArray  # (n,) seconds since 1970
     values: FloatArray  # (n,) NaN where a call is not scored
     rate: FloatArray  # (n,) at which each was kept
-    user_id: Sequence[str]  # "" where it is not known
+    users: IntArray  # (n,) code of who asked; of nobody known each its own
     bounds: tuple[float, float] = (0.0, 1.0)
 
 
@@ -160,15 +160,28 @@ def _fact_window(rule: Alert, start: float, values: FloatArray, users: IntArray)
 
 def score_windows(rule: Alert, scored: Scored, starts: FloatArray) -> list[WindowValue]:
     """Return the windows of a rule over a score of kept calls, each weighted by 1 / its rate."""
-    users = user_codes(scored.user_id)
     windows = []
     for start, part in zip(starts.tolist(), _parts(scored.time, starts, rule.window), strict=True):
-        values, weights = scored.values[part], 1 / scored.rate[part]
-        known = values[np.isfinite(values)]
-        binary = scored.bounds == (0.0, 1.0) and bool(np.isin(known, (0.0, 1.0)).all())
-        mean = interval(values, users[part], len(known), binary, scored.bounds, weights)
-        windows.append(_placed(rule, start, mean.mean, (mean.low, mean.high), len(known)))
+        mean = mean_of_kept(scored.values[part], scored.users[part], scored.rate[part], scored.bounds)
+        windows.append(_placed(rule, start, mean.mean, (mean.low, mean.high), mean.n_scored))
     return windows
+
+
+def mean_of_kept(
+    values: FloatArray, users: IntArray, rate: FloatArray, bounds: tuple[float, float]
+) -> Interval:
+    """Return the mean of a score of kept calls with its interval: as of a run, weighted where rates differ.
+
+    Args:
+        values: (n,) NaN where a call is not scored.
+        users: (n,) code of who asked.
+        rate: (n,) at which each was kept.
+        bounds: least and greatest value.
+    """
+    known = values[np.isfinite(values)]
+    binary = bounds == (0.0, 1.0) and bool(np.isin(known, (0.0, 1.0)).all())
+    weights = None if not len(rate) or rate.min() == rate.max() else 1 / rate
+    return interval(values, users, len(known), binary, bounds, weights)
 
 
 def judge_windows(rule: Alert, scored: Scored, starts: FloatArray) -> list[WindowValue]:

@@ -11,11 +11,11 @@ from threading import Event, Thread
 from ragtriage.data.errors import DataError
 from ragtriage.data.jobs import ask_to_stop, jobs_of
 from ragtriage.data.live.alerts.judging import judge_due
-from ragtriage.data.live.alerts.scores import LiveScores
 from ragtriage.data.live.alerts.states import alert_states, note_baselines, note_changes, rule_key
 from ragtriage.data.live.alerts.telling import tell_pending
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import Policy
+from ragtriage.data.live.production.scores import scores_of
 from ragtriage.data.live.topics import give_topics
 from ragtriage.data.scoring.run_store import RunStore
 
@@ -90,7 +90,7 @@ class Watch:
     def _look(self, policy: Policy, now: float) -> None:
         """Note what became of rules, and when to look again: as a window ends, and for late calls."""
         note_baselines(self.calls, policy)
-        states = alert_states(self.calls, policy, now, LiveScores(self.store, self.calls))
+        states = alert_states(self.calls, policy, now, scores_of(self.store, self.calls))
         for change in note_changes(self.calls, self.project, states, now, policy.retention.days):
             self._say(str(change.facts["text"]))
         for rule in policy.alerts:

@@ -14,6 +14,7 @@ from ragtriage.data.ab.measures import LOWER, Kind, Measure, back_within, measur
 from ragtriage.data.ab.reading import DAY, TestRows
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.parsing.names import plain_name
+from ragtriage.data.live.alerts.rules import user_codes
 from ragtriage.data.live.feedback.records import SYSTEM, Answer
 from ragtriage.metrics.ab.differences import Z
 from ragtriage.metrics.ab.feedback import cohort_matrix
@@ -52,8 +53,7 @@ class FeedbackRows:
     @property
     def units(self) -> IntArray:
         """(n,) code of the user of each row; a row of nobody known is a unit of its own."""
-        names = [user or f"\0{at}" for at, user in enumerate(self.users)]
-        return np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1].astype(np.int64)
+        return user_codes(self.users)
 
 
 @dataclass(frozen=True)

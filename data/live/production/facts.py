@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragtriage.data.live.alerts.rules import Scored, is_percentile
-from ragtriage.data.live.alerts.states import JUDGED, AlertState, alert_states
+from ragtriage.data.live.alerts.states import AlertState, alert_states
 from ragtriage.data.live.calls import Calls, live_folder
 from ragtriage.data.live.policy import FILE_NAME, Alert, Policy, PolicyFile, read_policy
 from ragtriage.data.live.production.buckets import (
@@ -22,7 +22,7 @@ from ragtriage.data.live.production.buckets import (
     topics_of_questions,
 )
 from ragtriage.data.live.production.labelling import ToLabel, to_label
-from ragtriage.data.live.production.scores import ANSWER_SCORES, KeptCalls, kept_calls
+from ragtriage.data.live.production.scores import ANSWER_SCORES, KeptCalls, kept_calls, scores_of
 from ragtriage.data.live.production.times import Times, times_of
 from ragtriage.data.live.production.topic_changes import TopicChanges, topic_changes
 from ragtriage.data.live.windows import ORIGIN
@@ -30,7 +30,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.live.change import Difference, difference_between
 from ragtriage.metrics.live.ewma import Drift, ewma
-from ragtriage.metrics.metric_registry import bounds_of, declared
+from ragtriage.metrics.metric_registry import declared
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
 from ragtriage.metrics.statistics.distributions import quantile_interval
 from ragtriage.metrics.statistics.intervals import Interval
@@ -187,7 +187,7 @@ def production(
         traffic=_traffic(buckets, times),
         topics=topics,
         topics_are_tags=stored,
-        alerts=tuple(_alerts(calls, policy.policy, kept, times)),
+        alerts=tuple(_alerts(store, calls, policy.policy, kept, times)),
         to_label=to_label(calls, times.later, times.last, kept, scores),
         context_had_it=_context_had_it(kept, kept_later),
         sampling=_sampling(strata_in(calls, times.later, times.last), kept, kept_later, scores),
@@ -292,19 +292,14 @@ def _traffic(buckets: Buckets, times: Times) -> Traffic:
     return Traffic(calls.astype(np.int64), means, drift, silent)
 
 
-def _alerts(calls: Calls, policy: Policy, kept: KeptCalls, times: Times) -> Sequence[AlertState]:
-    users = [f"{code}" for code in kept.user.tolist()]
+def _alerts(
+    store: RunStore, calls: Calls, policy: Policy, kept: KeptCalls, times: Times
+) -> Sequence[AlertState]:
+    earlier = scores_of(store, calls)  # of windows that are longer than the time shown
 
     def scores(metric: str, first: float, last: float) -> Scored | None:
-        asked = np.isfinite(kept.refused) | (metric != JUDGED)  # what has no answer is not judged
-        if metric == JUDGED:
-            values, bounds = np.where(kept.by_judge, 1.0, np.nan), (0.0, 1.0)
-        elif metric in kept.values:
-            values, bounds = kept.values[metric], bounds_of(metric)
-        else:
-            return None
-        at = np.flatnonzero(kept.between(first, last) & asked)
-        return Scored(kept.time[at], values[at], kept.rate[at], [users[row] for row in at.tolist()], bounds)
+        is_read = first >= times.begin and last <= times.last
+        return kept.scored(metric, first, last) if is_read else earlier(metric, first, last)
 
     return alert_states(calls, policy, times.last + policy.windows.settle, scores, times.begin)
 

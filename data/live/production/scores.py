@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from ragtriage.data.errors import WorkspaceError
+from ragtriage.data.live.alerts.rules import Scored, mean_of_kept, user_codes
+from ragtriage.data.live.alerts.states import JUDGED, Scores
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.production.buckets import over
 from ragtriage.data.scoring.run_store import RunStore
@@ -17,7 +19,7 @@ from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
-from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.intervals import Interval
 
 ANSWER_SCORES = (*CORRECTNESS, "faithfulness", "answer_relevancy", "completeness", "ignored_top_ranked")
 JUDGING = (Source.HUMAN, Source.JUDGED, Source.IMPORTED)  # sources of a score that somebody gave
@@ -48,11 +50,23 @@ class KeptCalls:
     published: BoolArray  # (n,) whether it is in a run
 
     def mean(self, metric: str, rows: BoolArray) -> Interval:
-        """Return the mean of a score over some calls, each weighted by 1 / its rate, with its interval."""
-        values, bounds = self.values[metric][rows], bounds_of(metric)
-        known = values[np.isfinite(values)]
-        binary = bounds == (0.0, 1.0) and bool(np.isin(known, (0.0, 1.0)).all())
-        return interval(values, self.user[rows], len(known), binary, bounds, 1 / self.rate[rows])
+        """Return the mean of a score over some calls with its interval, weighted by 1 / rate."""
+        return mean_of_kept(self.values[metric][rows], self.user[rows], self.rate[rows], bounds_of(metric))
+
+    def scored(self, metric: str, first: float, last: float) -> Scored | None:
+        """Return a score of the calls of a time for the rules of alerts; None where no call has it.
+
+        Of JUDGED the value is 1 where the judge scored a call; those without an answer are left out.
+        """
+        rows = self.between(first, last)
+        if metric == JUDGED:
+            rows &= np.isfinite(self.refused)
+            values, bounds = np.where(self.by_judge, 1.0, np.nan), (0.0, 1.0)
+        elif metric in self.values:
+            values, bounds = self.values[metric], bounds_of(metric)
+        else:
+            return None
+        return Scored(self.time[rows], values[rows], self.rate[rows], self.user[rows], bounds)
 
     def between(self, first: float, last: float) -> BoolArray:
         """Return which of the calls are of a time."""
@@ -103,10 +117,21 @@ def kept_calls(
                 judged[at] |= given
     known = {name: column for name, column in values.items() if np.isfinite(column).any()}
     return KeptCalls(
-        trace_id, np.array(time, dtype=np.float64), np.array(rate, dtype=np.float64), _codes(user),
+        trace_id, np.array(time, dtype=np.float64), np.array(rate, dtype=np.float64), user_codes(user),
         stratum, question, topic, np.array(refused, dtype=np.float64), np.array(answerable, dtype=np.float64),
         known, by_judge, judged, context, published,
     )  # fmt: skip
+
+
+def scores_of(store: RunStore, calls: Calls) -> Scores:
+    """Return what reads a score of kept calls, from the runs of their windows, for the rules of alerts."""
+
+    def scores(metric: str, first: float, last: float) -> Scored | None:
+        return kept_calls(store, calls, first, last, () if metric == JUDGED else (metric,)).scored(
+            metric, first, last
+        )
+
+    return scores
 
 
 def _runs(store: RunStore, calls: Calls, first: float, last: float) -> Iterable[Run]:
@@ -142,8 +167,3 @@ def _is_judged(scored: ScoredRun) -> BoolArray:
         if column is not None:
             judged |= column.status == Status.SCORED
     return judged
-
-
-def _codes(users: Sequence[str]) -> IntArray:
-    names = [user or f"\0{at}" for at, user in enumerate(users)]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64) if names else np.zeros(0, np.int64)
