@@ -143,6 +143,35 @@ def test_topics_that_move_are_an_alert_after_the_reference(tmp_path: Path) -> No
     assert alert.latest.value == pytest.approx(2 / 3)
 
 
+def test_what_topics_are_held_to_stays_when_old_calls_go_and_names_nobody(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    topics = ["leave", "leave", "pay"] * 400 + ["pay", "pay", "badge"] * 460
+    users = ["", "ada@example.org", "bob"]
+    put(calls, *(call(f"{at}", at, topic=topic, user_id=users[at % 3]) for at, topic in enumerate(topics)))
+    policy = _policy({"drift": "topics", "window": "1m", "fewest": 30, "windows": 1})
+    before = _look(calls, policy, 42)
+    note_baselines(calls, policy)
+    with calls.changing() as connection:
+        assert not connection.execute("SELECT 1 FROM facts WHERE value LIKE '%ada%'").fetchall()
+        connection.execute("DELETE FROM calls WHERE time < ?", (BEGIN + 1200,))
+    assert _look(calls, policy, 42).windows[-1].window == before.windows[-1].window
+    assert before.latest is not None
+    assert before.latest.value == pytest.approx(2 / 3)
+
+
+def test_topics_are_held_to_nothing_before_their_first_windows_have_topics(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    put(calls, *(call(f"{at}", at, topic="leave" if at % 2 else None) for at in range(1400)))
+    policy = _policy({"drift": "topics", "window": "1m"})
+    note_baselines(calls, policy)
+    with calls.changing() as connection:
+        assert not connection.execute("SELECT 1 FROM facts WHERE name LIKE 'baseline%'").fetchall()
+        connection.execute("UPDATE calls SET topic = 'pay' WHERE topic IS NULL")
+    note_baselines(calls, policy)
+    with calls.open() as connection:
+        assert len(connection.execute("SELECT 1 FROM facts WHERE name LIKE 'baseline%'").fetchall()) == 1
+
+
 def test_what_was_noted_long_ago_goes_but_for_the_last_of_a_rule(tmp_path: Path) -> None:
     _, calls = made(tmp_path)
     put(calls, *refusing(3, 0.5))
@@ -280,6 +309,39 @@ def test_flapping_is_held_back_until_the_cooldown_is_over(tmp_path: Path) -> Non
     assert to_tell(calls, policy, BEGIN + 3000, ["command"]) == []
     (late,) = to_tell(calls, policy, BEGIN + 120 + 3600, ["command"])
     assert (late[0].state, late[0].since) == ("firing", BEGIN + 480)
+
+
+def test_that_it_is_over_is_told_though_it_fired_again_within_the_cooldown(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    put(calls, *(each for at in range(4) for each in refusing(2, (0.5, 0.0)[at % 2], first=2 * at)))
+    with webhook() as address:
+        policy = _policy(notify={"webhook": address})
+        _look(calls, policy, 2)
+        assert tell_pending(calls, policy, BEGIN + 130, {}) == []
+    gone = _policy(notify={"webhook": address})
+    assert _look(calls, policy, 4).state == "ok"
+    assert to_tell(calls, gone, BEGIN + 250, ["webhook"])[0][0].state == "ok"  # the webhook is not there
+    assert _look(calls, policy, 6).state == "firing"
+    assert to_tell(calls, gone, BEGIN + 370, ["webhook"]) == []  # it heard that it fires
+    assert _look(calls, policy, 8).state == "ok"
+    with webhook() as address:
+        policy = _policy(notify={"webhook": address})
+        for _ in range(2):
+            assert tell_pending(calls, policy, BEGIN + 490, {}) == []
+        assert [each["state"] for each in Hook.got] == ["ok"]
+
+
+def test_that_it_is_over_is_told_after_longer_than_changes_are_kept(tmp_path: Path) -> None:
+    _, calls = made(tmp_path)
+    put(calls, *refusing(3, 0.5), *refusing(3, 0.0, first=3))
+    with webhook() as address:
+        policy = _policy(notify={"webhook": address})
+        _look(calls, policy, 3)
+        tell_pending(calls, policy, BEGIN + 182, {})
+        later = BEGIN + 40 * 86_400
+        note_changes(calls, PROJECT, alert_states(calls, policy, BEGIN + 362), later, days=30)
+        tell_pending(calls, policy, later, {})
+        assert [each["state"] for each in Hook.got] == ["firing", "ok"]
 
 
 def test_what_cannot_be_told_is_said_and_stays_to_be_told(tmp_path: Path) -> None:

@@ -137,11 +137,10 @@ def _windows(
 ) -> list[WindowValue]:
     first, last = float(starts[0]), float(starts[-1]) + rule.window
     if rule.drift == TOPICS:
-        end = begin // rule.window * rule.window + rule.baseline * rule.window
-        later = starts[starts >= end]  # what comes after the first windows that are stored
+        reference, end = _topic_reference(calls, rule, begin)
+        later = starts[starts >= end]
         if not len(later):
             return []
-        reference = topic_counts(calls, begin, end, ALL_TIME).get(0.0, {})
         counted = topic_counts(calls, float(later[0]), last, rule.window)
         return topic_windows(rule, later, [counted.get(start, {}) for start in later.tolist()], reference)
     if rule.drift:
@@ -193,16 +192,50 @@ def _baseline(calls: Calls, rule: Alert, begin: float) -> tuple[list[float], flo
     return values[enough].tolist(), float(parts[enough[-1]] + 1) * rule.window
 
 
+def _topic_reference(calls: Calls, rule: Alert, begin: float) -> tuple[dict[tuple[str, str], int], float]:
+    """Return the calls of the first windows by topic and user, and the end of these windows.
+
+    As noted, users are numbers, so that nothing noted is of a user.
+    """
+    written = calls.fact(_baseline_name(rule))
+    if written:
+        rows, end = orjson.loads(written)
+        return {(topic, user): n for topic, user, n in rows}, end
+    end = (begin // rule.window + rule.baseline) * rule.window
+    return topic_counts(calls, begin, end, ALL_TIME).get(0.0, {}), end
+
+
+_WITHOUT_TOPIC = (
+    "SELECT EXISTS (SELECT 1 FROM calls WHERE topic IS NULL AND question IS NOT NULL AND time < ?)"
+)
+
+
 def note_baselines(calls: Calls, policy: Policy) -> None:
     """Note the baseline of each drift, so that its limits do not move when old calls are deleted."""
     span = calls.span_of_time()
     for rule in policy.alerts if span is not None else ():
-        if span is None or rule.drift not in MEANS or calls.fact(_baseline_name(rule)):
+        if span is None or not rule.drift or calls.fact(_baseline_name(rule)):
             continue
-        baseline = _baseline(calls, rule, span[0])
+        if rule.drift == TOPICS:
+            baseline: object = _whole_reference(calls, rule, span)
+        else:
+            baseline = _baseline(calls, rule, span[0])
         if baseline is not None:
             with calls.changing() as connection:
                 put_fact(connection, _baseline_name(rule), orjson.dumps(baseline).decode())
+
+
+def _whole_reference(
+    calls: Calls, rule: Alert, span: tuple[float, float]
+) -> tuple[list[tuple[str, str, int]], float] | None:
+    """Return the reference of topics to note; None before its windows are over and all have topics."""
+    counted, end = _topic_reference(calls, rule, span[0])
+    with calls.open() as connection:
+        (waits,) = connection.execute(_WITHOUT_TOPIC, (end,)).fetchone()
+    if waits or not counted or span[1] < end + rule.window:  # calls of the last window may come late
+        return None
+    users = {user: str(at) for at, user in enumerate(sorted({user for _, user in counted} - {""}), 1)}
+    return [(topic, users.get(user, ""), n) for (topic, user), n in sorted(counted.items())], end
 
 
 def _baseline_name(rule: Alert) -> str:
@@ -304,7 +337,8 @@ def note_changes(
 ) -> list[Change]:
     """Note the rules that began to fire or to hold; return those that fire, and those that fired before.
 
-    What was noted longer ago than so many days goes, but for the last of each rule.
+    What was noted longer ago than so many days goes, but for the last of each rule: it may still be told
+    that it is over.
     """
     last = {change.rule: change.state for change in changes(calls)}
     over = [
@@ -327,8 +361,8 @@ def note_changes(
 
 DAY = 86_400
 _OLD = (
-    "DELETE FROM alerts WHERE noted < ? AND EXISTS"
-    " (SELECT 1 FROM alerts AS later WHERE later.rule = alerts.rule AND later.noted > alerts.noted)"
+    "DELETE FROM alerts WHERE noted < ?1 AND EXISTS (SELECT 1 FROM alerts AS later"
+    " WHERE later.rule = alerts.rule AND later.noted > alerts.noted AND later.noted < ?1)"
 )
 _OLD_TELLINGS = (
     "DELETE FROM tellings WHERE told < ?"

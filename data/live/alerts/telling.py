@@ -113,15 +113,15 @@ def to_tell(calls: Calls, policy: Policy, now: float, names: Sequence[str]) -> l
     waiting = []
     for rule in policy.alerts:
         of_rule = noted.get(rule_key(rule), [])
-        fired = [change for change in of_rule if change.state == "firing"]
-        for name in names if fired else ():
-            latest, times = of_rule[-1], [told[key] for it in fired if (key := _key(it, name)) in told]
-            if _key(latest, name) in told:
+        for name in names if of_rule else ():
+            latest, heard = of_rule[-1], [it for it in of_rule if _key(it, name) in told]
+            if latest in heard:
                 continue
+            times = [told[_key(it, name)] for it in heard if it.state == "firing"]
             if latest.state == "firing":
                 wanted = not times or now - max(times) >= rule.cooldown
-            else:
-                wanted = _key(fired[-1], name) in told
+            else:  # over is told to who heard last that it fires, also where it fired again in between
+                wanted = bool(heard) and heard[-1].state == "firing"
             if wanted:
                 waiting.append((latest, name))
     return waiting
