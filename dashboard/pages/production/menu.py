@@ -68,9 +68,7 @@ def regression_button(opened: Opened) -> None:
     """Draw the button that puts what went wrong into a dataset; nothing where the workspace is only read."""
     if not may_write() or not any(row.trace_id for row in opened.facts.to_label):
         return
-    if st.button(
-        "Make a regression set", key="regression_open", type="primary", icon=":material/playlist_add:"
-    ):
+    if st.button("Make a regression set", key="regression_open", icon=":material/playlist_add:"):
         st.session_state[OPEN] = True
     if st.session_state.get(OPEN):
         st.dialog("Make a regression set", on_dismiss=_close)(_form)(opened)
