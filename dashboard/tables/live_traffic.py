@@ -240,7 +240,7 @@ def sampling_table(facts: Production) -> ResultTable:
         }
         for each in facts.sampling.strata
     ]
-    return ResultTable(sampling_title(facts), tuple(rows), sampling_note(facts))
+    return ResultTable(sampling_title(facts), tuple(rows), f"{sampling_note(facts)}{intake_note(facts)}")
 
 
 def sampling_title(facts: Production) -> str:
@@ -261,6 +261,15 @@ def sampling_note(facts: Production) -> str:
         f"{name} {since_text(facts)} is {weighted}, weighted. The plain mean of the judged calls, "
         f"{number(sampling.plain)}, is of an uneven sample: never report it."
     )
+
+
+def intake_note(facts: Production) -> str:
+    """Return what was taken out of the texts, and what could not be used, so far; "" for nothing."""
+    said = ""
+    for title, counts in {"Taken out of texts": facts.taken_out, "Not used": facts.losses}.items():
+        if counts:
+            said += f" {title} so far: {', '.join(f'{n:,} {name}' for name, n in counts.items())}."
+    return said
 
 
 def _is_uneven(facts: Production) -> bool:

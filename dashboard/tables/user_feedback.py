@@ -70,13 +70,13 @@ def _ends(result: FeedbackResult, low: float | None, high: float | None) -> str:
 def _notes(report: FeedbackReport) -> list[str]:
     notes = ["Source: human. 95 % by user, so that several answers of one user count as one voice."]
     if any(result.bounds is not None for result in report.results):
-        notes.append("Who answers chose to: the last column holds whatever the others would say.")
+        notes.append("Respondents are self-selected; the last column bounds the value over all.")
     if any(result.kind == "back" for result in report.results):
-        notes.append("Back: on a later day within so many days; only users whose days have passed.")
+        notes.append("Back: on a later day within so many days; only users observed for that many days.")
     if report.by and any(0 < result.interval.n_scored < FEW for result in report.results):
         notes.append(f"Fewer than {FEW} answers in a group say nothing of a trend.")
     notes += [
-        f"{measure_title(result.name, result.kind)}: {count(result.other, 'cell')} on no scale of it."
+        f"{measure_title(result.name, result.kind)}: {count(result.other, 'cell')} outside the scale."
         for result in report.results
         if result.other and not result.group
     ]

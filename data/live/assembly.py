@@ -15,7 +15,17 @@ import pyarrow as pa
 from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
-from ragtriage.data.live.calls import Call, Calls, TraceFacts, add_to_count, call_of, packed, put_calls
+from ragtriage.data.live.calls import (
+    LATE,
+    UNREADABLE,
+    Call,
+    Calls,
+    TraceFacts,
+    add_to_count,
+    call_of,
+    packed,
+    put_calls,
+)
 from ragtriage.data.live.feedback.records import DISLIKES
 from ragtriage.data.live.otlp_spans import StoredSpan, read_span
 from ragtriage.data.live.policy import Policy
@@ -23,9 +33,7 @@ from ragtriage.data.store.parsed_run import normalise
 from ragtriage.data.suites.registry import check_problems
 from ragtriage.data.text.refusal_detection import refused_answers
 
-LATE = "late spans"  # fact: how many came when their trace was given up
 NO_CALLS = "traces without a question"  # fact: how many were given up that are no calls
-UNREADABLE = "unreadable traces"  # fact: how many have something that no sample may have
 _ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 TRACES_AT_ONCE = 500
 _PUT_SPAN = (

@@ -22,6 +22,9 @@ from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
 FILE, JOURNAL = "calls.sqlite", "journal"  # in the folder of a project
 LONGEST_NAME = 200  # of a folder
+LATE = "late spans"  # fact: how many came when their trace was given up
+UNREADABLE = "unreadable traces"  # fact: how many have something that no sample may have
+DAMAGED = "damaged bytes of the journal"  # fact: how many were skipped
 
 
 def live_folder(workspace: Workspace, project: str) -> Path:
@@ -301,6 +304,11 @@ class Calls(Database):
         with self.open() as connection:
             row = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return otherwise if row is None else str(row[0])
+
+    def losses(self) -> dict[str, int]:
+        """Return how many spans, traces and bytes of the traffic could not be used; {} for none."""
+        counts = {name: int(self.fact(name, "0")) for name in (LATE, UNREADABLE, DAMAGED)}
+        return {name: n for name, n in counts.items() if n}
 
     def _rows(self, kind: Any, source: str, *values: object) -> list[Any]:
         names = ", ".join(field.name for field in fields(kind))

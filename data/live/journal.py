@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from enum import IntEnum
 from io import FileIO
 from pathlib import Path
+from time import monotonic
 from typing import IO, NamedTuple, Self
 
 from ragtriage.data.errors import DataError, WorkspaceError
@@ -30,6 +31,7 @@ MAGIC = b"\xf0RTJ"  # begins a record; after damage the next one is looked for b
 HEADER = struct.Struct("<4sBII")  # magic, kind, length of the payload, CRC-32 of these and it
 SEGMENT_BYTES = 64 << 20  # a segment that would grow beyond is closed
 MOST_WAITING = 64 << 20  # bytes of payloads that wait for the disk
+SEGMENT_SECONDS = 3_600.0  # after which a segment is closed once all of it was read
 LEVEL = 1  # of compression
 SKIPPED = struct.Struct("<II")  # begins a frame of zstd that readers skip: its magic, length of what follows
 SKIPPED_MAGIC = 0x184D2A50
@@ -254,6 +256,7 @@ class Journal:
 
     Attributes:
         notes: what was found and mended on opening, a sentence each.
+        most_stored: bytes of all segments from which on nothing is taken.
     """
 
     def __init__(
@@ -262,7 +265,8 @@ class Journal:
         *,
         most_waiting: int = MOST_WAITING,
         segment_bytes: int = SEGMENT_BYTES,
-        most_stored: int = sys.maxsize,  # bytes of all segments
+        segment_seconds: float = SEGMENT_SECONDS,
+        most_stored: int = sys.maxsize,
     ) -> None:
         """Open a journal, and cut what a crash left half written.
 
@@ -271,7 +275,9 @@ class Journal:
         """
         self.folder = folder
         self.notes: tuple[str, ...] = ()
-        self._most_waiting, self._segment_bytes, self._most_stored = most_waiting, segment_bytes, most_stored
+        self.most_stored = most_stored
+        self._most_waiting = most_waiting
+        self._segment_bytes, self._segment_seconds = segment_bytes, segment_seconds
         try:
             folder.mkdir(0o700, parents=True, exist_ok=True)
             self._lock = (folder / "lock").open("ab")
@@ -287,7 +293,9 @@ class Journal:
             self._cut(_path(folder, numbers[-1]))
         self._number = numbers[-1] if numbers else 0
         self._segment: FileIO | None = None
-        self._size = 0  # of the segment
+        self._size = _path(folder, self._number).stat().st_size if numbers else 0  # of the newest segment
+        self._begun = 0.0  # when it was begun
+        self._writing = threading.RLock()  # of the newest segment
         self._stored = sum(_path(folder, number).stat().st_size for number in numbers)
         self._waiting: list[tuple[Kind, bytes, Future[Position]]] = []
         self._waiting_bytes = 0
@@ -332,7 +340,7 @@ class Journal:
     def _is_full(self, more: int) -> str:
         if self._waiting_bytes and self._waiting_bytes + more > self._most_waiting:
             return f"{self._waiting_bytes:,} bytes wait for the disk"
-        return f"{self._stored:,} bytes are stored" if self._stored >= self._most_stored else ""
+        return f"{self._stored:,} bytes are stored" if self._stored >= self.most_stored else ""
 
     def read(
         self, after: Position | None = None, skipped: Callable[[Damage], None] | None = None
@@ -341,9 +349,17 @@ class Journal:
         return read_journal(self.folder, after, skipped)
 
     def drop_before(self, position: Position) -> int:
-        """Remove the segments that end before a position; return how many bytes they had."""
+        """Remove the segments that end before a position; return how many bytes they had.
+
+        The newest says which number comes next. One that is old, and read to its end, goes for an empty one.
+        """
+        with self._writing, suppress(OSError):  # a full disk
+            is_old = self._segment is None or monotonic() - self._begun > self._segment_seconds
+            if is_old and self._size and position == (self._number, self._size):
+                self._begin_segment()
+                position = Position(self._number, 0)
         dropped = 0
-        for number in _numbers(self.folder)[:-1]:  # the last one says which number comes next
+        for number in _numbers(self.folder)[:-1]:
             if number < position.segment:
                 path = _path(self.folder, number)
                 dropped += path.stat().st_size
@@ -381,9 +397,11 @@ class Journal:
                 return
             batch = [entry for entry in taken if entry[2].set_running_or_notify_cancel()]
             try:
-                positions = self._commit([(kind, payload) for kind, payload, _ in batch])
+                with self._writing:
+                    positions = self._commit([(kind, payload) for kind, payload, _ in batch])
             except (OSError, MemoryError) as error:
-                self._give_up_segment()
+                with self._writing:
+                    self._give_up_segment()
                 reason = error.strerror if isinstance(error, OSError) else "too little memory"
                 failure = WorkspaceError(
                     f"{self.folder}: cannot be written ({reason}); accepted: a disk with free space"
@@ -420,6 +438,7 @@ class Journal:
         self._number += 1
         path = _path(self.folder, self._number)
         self._segment, self._size = FileIO(path, "xb", opener=_for_owner), 0
+        self._begun = monotonic()
         sync(self.folder)
 
     def _give_up_segment(self) -> None:

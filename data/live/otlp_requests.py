@@ -41,7 +41,16 @@ GRPC_CODES = {400: 3, 401: 16, 403: 7, 408: 4, 413: 8, 415: 3, 429: 8, 503: 14} 
 
 
 class MalformedError(DataError):
-    """A body that is not what its type says."""
+    """A body that is not what its type says.
+
+    Attributes:
+        what: is wrong with it.
+        accepted: what would be accepted.
+    """
+
+    def __init__(self, what: str, accepted: str) -> None:
+        super().__init__(f"body: {what}; accepted: {accepted}")
+        self.what, self.accepted = what, accepted
 
 
 def message_in(message: type[M], body: bytes, media_type: str) -> M:
@@ -54,15 +63,13 @@ def message_in(message: type[M], body: bytes, media_type: str) -> M:
         try:
             read: M = message.FromString(body)
         except DecodeError as error:
-            raise MalformedError(
-                f"body: is no {message.__name__} in protobuf; accepted: the one of OTLP"
-            ) from error
+            raise MalformedError(f"is no {message.__name__} in protobuf", "the one of OTLP") from error
         read.DiscardUnknownFields()
         return read
     try:
         return message_of(message, orjson.loads(body))
     except orjson.JSONDecodeError as error:
-        raise MalformedError(f"body: is no JSON ({error}); accepted: the JSON of OTLP") from error
+        raise MalformedError(f"is no JSON ({error})", "the JSON of OTLP") from error
 
 
 def message_of(message: type[M], value: Any) -> M:
@@ -72,13 +79,13 @@ def message_of(message: type[M], value: Any) -> M:
         MalformedError: it stands for none.
     """
     if not isinstance(value, dict):
-        raise MalformedError(f"body: is no object; accepted: {message.__name__} as JSON")
+        raise MalformedError("is no object", f"{message.__name__} as JSON")
     try:
         parsed: M = json_format.ParseDict(_skeleton(value), message(), ignore_unknown_fields=True)
         _add_attributes(parsed, value)
     except (json_format.ParseError, ValueError, TypeError, RecursionError, AttributeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise MalformedError(f"body: {reason}; accepted: {message.__name__} as JSON") from error
+        raise MalformedError(reason, f"{message.__name__} as JSON") from error
     return parsed
 
 

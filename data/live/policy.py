@@ -124,6 +124,11 @@ class Retention(_Table):
     days: Annotated[int, Field(ge=1)] = 30
     megabytes: Annotated[int, Field(ge=10)] = 4_096
 
+    @property
+    def bytes(self) -> int:
+        """How many bytes it may be."""
+        return self.megabytes * 1_000_000
+
 
 class Policy(_Table):
     """The policy of one project."""

@@ -230,7 +230,7 @@ class _Paths:
                 values = orjson.loads(body)
             except orjson.JSONDecodeError as error:
                 accepted = "{trace_id, thumb: up or down, comment, ...} or a list of these"
-                raise MalformedError(f"body: is no JSON ({error}); accepted: {accepted}") from error
+                raise MalformedError(f"is no JSON ({error})", accepted) from error
             return self._intake.feedback(values)
 
         payload, ids = await self._read(request, read)
@@ -280,13 +280,13 @@ class _Paths:
         try:
             body = unpacker.decompress(content, most + 1)
         except zlib.error as error:
-            raise MalformedError(f"body: is no {encoding}; accepted: what content-encoding says") from error
+            raise MalformedError(f"is no {encoding}", "what content-encoding says") from error
         if len(body) > most:
             raise RefusedError(413, f"body: unpacks to more than {most:,} bytes; accepted: smaller batches")
         if not unpacker.eof:
-            raise MalformedError(f"body: its {encoding} ends early; accepted: the whole of it")
+            raise MalformedError(f"its {encoding} ends early", "the whole of it")
         if unpacker.unused_data:
-            raise MalformedError(f"body: something follows its {encoding}; accepted: one stream of it")
+            raise MalformedError(f"something follows its {encoding}", "one stream of it")
         return body
 
 

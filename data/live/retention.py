@@ -22,7 +22,7 @@ def retain(store: RunStore, calls: Calls, project: str, policy: Policy, now: flo
     labelled, named, tagged or compares with stay.
     """
     _delete(store, calls, project, "came < ?", now - policy.retention.days * DAY)
-    allowed = policy.retention.megabytes * 1_000_000
+    allowed = policy.retention.bytes
     taken = bytes_taken(store, calls)
     span = calls.span_of_time()
     if taken > allowed and span is not None:

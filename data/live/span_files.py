@@ -30,6 +30,7 @@ from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.journal import Kind
 from ragtriage.data.live.otlp_requests import WITHOUT_IDS, MalformedError, message_of, scores_in, span_count
 from ragtriage.data.live.receiver import Intake
+from ragtriage.data.live.windows import window_name
 
 AT_ONCE = 200  # printed spans of a record of the journal
 
@@ -70,12 +71,30 @@ def take_in_file(path: Path, intake: Intake) -> Taken:
     return Taken(spans, frozenset(traces), {reason: n for reason, n in left_out.items() if n})
 
 
-def calls_among(calls: Calls, traces: Iterable[str]) -> int:
-    """Return how many of some traces are calls of a project now."""
-    count = "SELECT count(*) FROM calls WHERE trace_id IN (SELECT value FROM json_each(?))"
+@dataclass(frozen=True)
+class Among:
+    """What became of some traces in a project."""
+
+    calls: int
+    runs: tuple[str, ...]  # names of the windows that hold one
+    unpublished: int  # kept calls that are in none yet
+
+
+_AMONG = "FROM calls WHERE trace_id IN (SELECT value FROM json_each(?))"
+_WINDOWS = (
+    "SELECT DISTINCT windows.first, windows.last FROM windows JOIN calls ON time >= first AND time < last"
+    " WHERE windows.release = '' AND trace_id IN (SELECT value FROM json_each(?)) ORDER BY 1"
+)
+
+
+def calls_among(calls: Calls, traces: Iterable[str]) -> Among:
+    """Return how many of some traces are calls of a project now, and which runs hold them."""
+    listed = (json.dumps(sorted(traces)),)
+    count = f"SELECT count(*), coalesce(sum(kept AND NOT published), 0) {_AMONG}"
     with calls.open() as connection:
-        (n,) = connection.execute(count, (json.dumps(sorted(traces)),)).fetchone()
-    return int(n)
+        n, waiting = connection.execute(count, listed).fetchone()
+        runs = tuple(window_name(*ends) for ends in connection.execute(_WINDOWS, listed))
+    return Among(n, runs, waiting)
 
 
 def _exported(source: InputFile, errors: ValidationErrors) -> Iterator[ExportTraceServiceRequest]:
@@ -83,7 +102,7 @@ def _exported(source: InputFile, errors: ValidationErrors) -> Iterator[ExportTra
         try:
             request = _request(export)
         except MalformedError as error:
-            errors.add(line, "", str(error), "OTLP as JSON")
+            errors.add(line, "", error.what, error.accepted)
             continue
         if not request.resource_spans:
             errors.leave_out("no export")

@@ -9,7 +9,15 @@ from functools import partial
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.alerts.watch import Watch
 from ragtriage.data.live.assembly import give_up_spans, put_spans, read_traces
-from ragtriage.data.live.calls import JOURNAL, Calls, add_to_count, live_folder, put_fact, put_feedback
+from ragtriage.data.live.calls import (
+    DAMAGED,
+    JOURNAL,
+    Calls,
+    add_to_count,
+    live_folder,
+    put_fact,
+    put_feedback,
+)
 from ragtriage.data.live.feedback.records import answers_from
 from ragtriage.data.live.journal import Kind, Position, Record, last_segment, read_journal
 from ragtriage.data.live.otlp_spans import parsed_request, stored_spans
@@ -20,7 +28,6 @@ from ragtriage.data.live.windows import publish_due
 from ragtriage.data.scoring.run_store import RunStore
 
 POSITION = "read to"  # fact: place in the journal up to which everything is in the database
-DAMAGED = "damaged bytes"  # fact: of the journal, which were skipped
 EVERY = 2.0  # seconds between two rounds
 RETAIN_EVERY = 600.0
 BYTES_AT_ONCE = 32 << 20  # of payloads that are held and put into the database together
@@ -115,12 +122,14 @@ class Worker:
             after = None  # the journal was taken away: what is there now is all new
         damaged: list[int] = []
         records = read_journal(self.folder / JOURNAL, after, lambda damage: damaged.append(damage.size))
-        total = 0
+        total, place = 0, after
         while part := _part(records):
             self._put(part, sum(damaged), now)
             damaged.clear()
-            self._drop_before(part[-1][0])
+            place = part[-1][0]
             total += len(part)
+        if place is not None:
+            self._drop_before(place)
         return total
 
     def _put(self, records: Sequence[Record], damaged: int, now: float) -> None:

@@ -17,8 +17,8 @@ from places import BUNDLED
 
 from ragtriage.data.demo import _manifest as bundled
 from ragtriage.data.diagnosis.run_checks import check_run
-from ragtriage.data.live.assembly import LATE, NO_CALLS
-from ragtriage.data.live.calls import JOURNAL, Calls, live_folder, live_projects
+from ragtriage.data.live.assembly import NO_CALLS
+from ragtriage.data.live.calls import JOURNAL, LATE, Calls, live_folder, live_projects
 from ragtriage.data.live.demo_traffic import load_traffic
 from ragtriage.data.live.feedback.records import as_json, feedback_records
 from ragtriage.data.live.journal import Journal, Kind

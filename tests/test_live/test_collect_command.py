@@ -12,7 +12,7 @@ import pytest
 from command_line import run
 from places import FIXTURES
 
-from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.calls import LATE, Calls, add_to_count
 from ragtriage.data.scoring.run_store import RunStore
 
 OTEL = FIXTURES / "exports" / "otel"
@@ -40,6 +40,7 @@ def test_files_become_calls_and_runs_as_what_comes_over_http(
         f"{files[0]}: 35 spans of 12 traces",
         f"{files[1]}: 47 spans of 12 traces",
         "calls of project shop: 24 of 24 traces",
+        "runs: live 2026-11-21 21:00 to 22:00",
     ]
     (live,) = workspace.runs("shop")
     assert (live.name[:5], live.n) == ("live ", 24)
@@ -54,6 +55,7 @@ def test_spans_as_sdks_print_them_go_the_same_way(
     assert answer.out.splitlines() == [
         f"{PRINTED}: 10 spans of 10 traces",
         "calls of project shop: 8 of 10 traces; the others ask nothing",
+        "runs: live 2026-02-03 15:00 to 16:00",
     ]
     assert "Write a haiku about programming." in _calls(workspace).values()
 
@@ -81,10 +83,17 @@ def test_a_printed_span_write_policys_its_error_its_events_and_the_types_of_its_
     path = tmp_path / "printed.jsonl"
     path.write_text(json.dumps(span), encoding="utf-8")
     answer = run(capsys, workspace.workspace.root, "collect", str(path), "--project", "shop")
-    assert (answer.code, answer.out.splitlines()[-1]) == (
+    assert (answer.code, answer.out.splitlines()[1:]) == (
         0,
-        "calls of project shop: 1 of 1 traces; taken out of texts: 1 x [e-mail]",
+        [
+            "calls of project shop: 1 of 1 traces; taken out of texts: 1 x [e-mail]",
+            "in no run yet: 1 call of a window that is not over; `ragtriage collect` publishes it then",
+        ],
     )
+    with Calls.of(workspace.workspace, "shop").changing() as connection:
+        add_to_count(connection, LATE, 3)
+    again = run(capsys, workspace.workspace.root, "collect", str(path), "--project", "shop")
+    assert again.out.splitlines()[-1] == "not used so far: 3 late spans"
     with Calls.of(workspace.workspace, "shop").open() as connection:
         row = connection.execute(
             "SELECT question, user_id, release, output_tokens, error FROM calls"
@@ -122,7 +131,10 @@ def test_a_file_without_spans_is_refused(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--host", "0.0.0.0"], "others reach it, and nothing says who may send; accepted: --token-file"),
+        (
+            ["--host", "0.0.0.0"],
+            "so a token is required; accepted: --token-file",
+        ),
         (
             ["--token-file", "none"],
             "token file none: No such file or directory; accepted: a file with a token",

@@ -100,7 +100,7 @@ def test_it_drains_and_ends_well_by_a_signal(
     assert exporter.export(spans) is SpanExportResult.SUCCESS
     code, said, errors = collector.end(by)
     assert (code, errors) == (0, "")
-    assert f"ragtriage collects on {collector.url}/" in said
+    assert f"Listening on {collector.url}/" in said
     assert "redaction: e-mail, phone, card, IBAN" in said
     assert "policy: the default policy" in said
     assert _stored(tmp_path) == span_ids(spans)

@@ -211,6 +211,38 @@ def test_a_closed_journal_takes_nothing_and_none_is_empty(tmp_path: Path) -> Non
     assert _payloads(tmp_path / "none") == []
 
 
+def test_an_old_segment_goes_once_it_is_read_to_its_end(tmp_path: Path) -> None:
+    def left() -> list[str]:
+        return [path.name for path in sorted(tmp_path.glob("*.log"))]
+
+    with Journal(tmp_path) as journal:
+        place = journal.append(Kind.TRACES, b"old")
+        assert (journal.drop_before(place), left()) == (0, ["00000001.log"])  # not an hour old
+    with Journal(tmp_path, segment_seconds=0) as journal:  # nobody goes on with the segment of another start
+        assert (journal.drop_before(place), left()) == (place.offset, ["00000002.log"])
+        first, second = (journal.append(Kind.TRACES, text) for text in (b"read", b"not read"))
+        assert (journal.drop_before(first), left()) == (0, ["00000002.log"])
+        assert list(journal.read(first)) == [(second, Kind.TRACES, b"not read")]
+        assert (journal.drop_before(second), left()) == (second.offset, ["00000003.log"])
+        assert journal.drop_before(second) == 0
+        assert journal.append(Kind.TRACES, b"new").segment == 3
+        assert [payload for _, _, payload in journal.read(second)] == [b"new"]
+
+
+def test_the_worker_lets_an_old_segment_go_though_nothing_comes(workspace: RunStore) -> None:
+    folder = live_folder(workspace.workspace, "shop") / JOURNAL
+    with Journal(folder) as journal:
+        worker = Worker(workspace, "shop", print, journal.drop_before)
+        span = ExportTraceServiceRequest()
+        span.resource_spans.add().scope_spans.add().spans.add(trace_id=b"t" * 16, name="a question")
+        journal.append(Kind.TRACES, span.SerializeToString())
+        assert worker.take(0.0) == 1
+    with Journal(folder) as journal:
+        worker = Worker(workspace, "shop", print, journal.drop_before)
+        assert worker.take(10.0) == 0
+        assert [path.stat().st_size for path in folder.glob("*.log")] == [0]
+
+
 def test_the_worker_lets_go_of_what_is_in_the_database(workspace: RunStore) -> None:
     folder = live_folder(workspace.workspace, "shop") / JOURNAL
     with Journal(folder, segment_bytes=3_000) as journal:

@@ -12,11 +12,13 @@ from command_line import run
 from live_traffic import ALERTS, HALF, PROJECT, START, traffic
 
 from ragtriage.dashboard.headlines.production import production_headline
+from ragtriage.dashboard.tables.live_traffic import sampling_table
 from ragtriage.data.errors import DataError, InputError
-from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.calls import LATE, Calls, add_to_count
 from ragtriage.data.live.policy import read_policy
 from ragtriage.data.live.production.facts import Production, production
 from ragtriage.data.live.production.times import chosen_span, moment_of, step_for, times_of
+from ragtriage.data.live.redacting import add_redaction_counts
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.live.change import difference_between
 from ragtriage.metrics.statistics.intervals import mean_over_questions
@@ -63,6 +65,19 @@ def test_a_score_of_kept_calls_is_weighted_and_the_plain_mean_is_not(tmp_path: P
     assert sampling.weighted == pytest.approx(0.9 * rest.judged * 2 / (rest.judged * 2 + refused.judged))
     assert score.since.n_effective is not None
     assert score.since.n_effective < score.since.n_scored
+
+
+def test_what_was_taken_out_or_lost_is_said(tmp_path: Path) -> None:
+    store = traffic(tmp_path)
+    assert sampling_table(facts_of(store)).note.endswith("each weighs alike.")
+    calls = Calls.of(store.workspace, PROJECT)
+    add_redaction_counts(calls.path.parent, {"e-mail": 12, "user": 1})
+    with calls.changing() as connection:
+        add_to_count(connection, LATE, 3)
+    said = sampling_table(facts_of(store)).note
+    assert said.endswith(
+        "alike. Taken out of texts so far: 12 e-mail, 1 user. Not used so far: 3 late spans."
+    )
 
 
 def test_nothing_judged_is_a_state_of_its_own(tmp_path: Path) -> None:

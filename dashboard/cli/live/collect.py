@@ -19,8 +19,10 @@ import click
 from ragtriage.dashboard.cli.options import NEW_PROJECT, PATH, with_default
 from ragtriage.dashboard.cli.serve import HOST, BindAddress
 from ragtriage.data.errors import DataError
+from ragtriage.metrics.number_text import count
 
 if TYPE_CHECKING:
+    from ragtriage.data.live.journal import Position
     from ragtriage.data.live.policy import PolicyFile
     from ragtriage.data.live.receiver import Intake
     from ragtriage.data.live.worker import Worker
@@ -30,6 +32,7 @@ TOKEN = "RAGTRIAGE_COLLECT_TOKEN"  # noqa: S105 -- name of a variable
 SHORTEST_TOKEN = 16
 DRAIN_SECONDS = 10
 MOST_CONNECTIONS = 500
+RUNS_NAMED = 3
 
 
 @click.command()
@@ -75,9 +78,14 @@ def collect(
     project = store.usual_project() if project is None else project
     folder = live_folder(store.workspace, project)
     policy = read_policy(folder / FILE_NAME)
-    with Journal(folder / JOURNAL, most_stored=policy.policy.retention.megabytes << 20) as journal:
+    with Journal(folder / JOURNAL, most_stored=policy.policy.retention.bytes) as journal:
         intake = Intake(journal, redactor_of(folder), folder)
-        worker = Worker(store, project, _say, journal.drop_before)
+
+        def drop_before(position: Position) -> None:
+            journal.most_stored = worker.policy.retention.bytes  # the policy may have changed
+            journal.drop_before(position)
+
+        worker = Worker(store, project, _say, drop_before)
         for note in journal.notes:
             _say(note)
         if files:
@@ -123,7 +131,7 @@ def _token(address: BindAddress, file: Path | None) -> str:
         raise click.UsageError(f"token of {source}: {len(token)} characters; accepted: {accepted}")
     if not address.loopback and not token:
         raise click.UsageError(
-            f"host {address.host}: others reach it, and nothing says who may send; "
+            f"host {address.host}: reachable from other machines, so a token is required; "
             f"accepted: --token-file FILE or {TOKEN} with it, or no --host for this machine alone"
         )
     return token
@@ -164,7 +172,7 @@ def _start_text(address: BindAddress, port: int, project: str, folder: Path, pol
     ]
     hidden = "off, by the policy: texts are stored as they come" if redaction.off else ", ".join(kinds)
     lines = (
-        f"ragtriage collects on {address.url(port)}: v1/traces, v1/logs, v1/feedback",
+        f"Listening on {address.url(port)}: v1/traces, v1/logs, v1/feedback",
         f"project {project}, in {folder}",
         f"policy: {policy.source}",
         f"redaction: {hidden}",
@@ -212,8 +220,15 @@ def _take_in(files: tuple[Path, ...], intake: Intake, worker: Worker) -> None:
         traces |= taken.traces
     intake.count(now=True)
     worker.round(time.time(), whole=True)
-    n = calls_among(worker.calls, traces)
-    others = "; the others ask nothing" if n < len(traces) else ""
-    click.echo(
-        f"calls of project {worker.project}: {n:,} of {len(traces):,} traces{others}{_taken_out(intake)}"
-    )
+    among = calls_among(worker.calls, traces)
+    others = "; the others ask nothing" if among.calls < len(traces) else ""
+    of_all = f"{among.calls:,} of {len(traces):,} traces{others}{_taken_out(intake)}"
+    click.echo(f"calls of project {worker.project}: {of_all}")
+    if among.runs:
+        more = f" and {len(among.runs) - RUNS_NAMED:,} more" if len(among.runs) > RUNS_NAMED else ""
+        click.echo(f"runs: {', '.join(among.runs[:RUNS_NAMED])}{more}")
+    if among.unpublished:
+        waiting = f"{count(among.unpublished, 'call')} of a window that is not over"
+        click.echo(f"in no run yet: {waiting}; `ragtriage collect` publishes it then")
+    if losses := worker.calls.losses():
+        click.echo(f"not used so far: {', '.join(f'{n:,} {name}' for name, n in losses.items())}")

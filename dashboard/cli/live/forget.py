@@ -52,12 +52,12 @@ def _said(result: Forgotten) -> str:
     if not result.n and not result.remains:
         return f"Nothing of this user is in the workspace.{unreadable}"
     if not result.removed:
-        return f"{count(result.n, 'thing')} of this user would be removed; --yes removes them.{unreadable}"
+        return f"Would remove {count(result.n, 'item')}. Run again with --yes.{unreadable}"
     left = sum(found.n for found in result.remains)
     rest = f"{count(left, 'mention')} left, see below." if left else "Nothing of this user is left."
     if not result.searched:
         rest += " An id this short stands in anything: files were searched for the traces alone."
-    return f"{count(result.n, 'thing')} of this user removed. {rest}{unreadable}"
+    return f"{count(result.n, 'item')} of this user removed. {rest}{unreadable}"
 
 
 def _table(title: str, found: tuple[Found, ...]) -> ResultTable:

@@ -17,6 +17,7 @@ from ragtriage.dashboard.tables.live_traffic import (
     alert_title,
     alert_windows,
     alerts_title,
+    intake_note,
     label_title,
     sampling_note,
     sampling_title,
@@ -109,4 +110,4 @@ def _sampling(opened: Opened) -> None:
         n = f"{facts.calls_since:,}"
         rows.insert(0, LiveRow(None, f"{capital('refusals')}, by rule", n, "100 %"))
     waiting = f" {count(facts.unpublished, 'kept call')} in no run yet." if facts.unpublished else ""
-    st.html(live_rows(sampling_title(facts), rows, f"{sampling_note(facts)}{waiting}"))
+    st.html(live_rows(sampling_title(facts), rows, f"{sampling_note(facts)}{waiting}{intake_note(facts)}"))

@@ -60,6 +60,8 @@ def production_dict(facts: Production) -> dict[str, Any]:
             "weighted": _known(sampling.weighted),
         },
         "policy": facts.policy.source,
+        "taken_out": dict(facts.taken_out),
+        "losses": dict(facts.losses),
         "origin": facts.origin or None,
     }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ from ragtriage.data.live.production.labelling import ToLabel, to_label
 from ragtriage.data.live.production.scores import ANSWER_SCORES, KeptCalls, kept_calls, scores_of
 from ragtriage.data.live.production.times import Times, times_of
 from ragtriage.data.live.production.topic_changes import TopicChanges, topic_changes
+from ragtriage.data.live.redacting import redaction_counts
 from ragtriage.data.live.windows import ORIGIN
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.metrics.diagnosis.right import CORRECTNESS
@@ -120,6 +122,8 @@ class Production:
     ]  # weighted share of the kept refusals whose context had the answer; how many
     sampling: Sampling
     policy: PolicyFile
+    taken_out: Mapping[str, int]  # kind -> how often it was taken out of texts, ever
+    losses: Mapping[str, int]  # what could not be used, ever
     origin: str  # a note on traffic that was not received here; "" for none
 
     def measure(self, name: str) -> Measure | None:
@@ -192,6 +196,8 @@ def production(
         context_had_it=_context_had_it(kept, kept_later),
         sampling=_sampling(strata_in(calls, times.later, times.last), kept, kept_later, scores),
         policy=policy,
+        taken_out=sum(map(Counter, redaction_counts(calls.path.parent).values()), Counter()),
+        losses=calls.losses(),
         origin=calls.fact(ORIGIN),
     )
 
