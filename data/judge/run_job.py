@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from threading import Thread
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from ragtriage.data.errors import DataError
@@ -38,6 +38,7 @@ READ_AT_ONCE = 64
 GOES_ON = "what is finished is kept, and the same command continues from there"
 Watch = Callable[[Progress], None]
 SampleKey = tuple[int, int]  # row, attempt
+EndedBy = Literal["", "budget", "no result"]  # "" for anything else
 
 
 class Session:
@@ -63,6 +64,7 @@ class Session:
         self.heartbeat = Heartbeat(self.ledger, job_id, self._progress_now, follow)
         self.calls: CachedCalls | None = None
         self.sdk = ""
+        self.ended_by: EndedBy = ""
 
     def run(self) -> tuple[JobState, str]:
         """Work until the end, a stop, or the budget; return state and message.
@@ -90,6 +92,7 @@ class Session:
             later = "; a batch continues at the service, and the same command collects it"
             return "stopped", f"stopped on request{later if self.spec.batch else ''}"
         if not self.progress.scored:
+            self.ended_by = "no result"
             return "failed", f"no sample has a result: {_failures(self.results.values())}"
         left = self.progress.total - self.progress.done
         if left > 0:
@@ -98,6 +101,7 @@ class Session:
 
     def _out_of_budget(self, most: float) -> tuple[JobState, str]:
         """Return state and message where the budget did not allow a call that can cost `most` USD."""
+        self.ended_by = "budget"
         budget, spent = self.spec.budget_usd or 0.0, self.progress.cost_usd or 0.0
         if most > budget:
             state: JobState = "stopped" if self.progress.calls else "failed"
@@ -254,6 +258,7 @@ class JobResult:
     progress: Progress  # how far it came
     judge_result: JudgeResult | None  # the current result of the run; None where no sample is finished
     results: Mapping[SampleKey, TaskResult]  # of this job, by row and attempt
+    ended_by: EndedBy = ""
 
 
 def run_task(
@@ -298,7 +303,9 @@ def run_task(
             message = f"the calls are kept, but the results cannot be stored beside the run ({error})"
         finally:
             end_job(ledger, job_id, state, message, session.progress.to_dict())
-    return JobResult(job_id, state, message, session.progress, judge_result, session.results)
+    return JobResult(
+        job_id, state, message, session.progress, judge_result, session.results, session.ended_by
+    )
 
 
 def _spec_record(task: JudgeTask, settings: ClientSettings, spec: JobSpec) -> dict[str, Any]:

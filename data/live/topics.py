@@ -35,6 +35,7 @@ SHORTEST, LONGEST = 3, 30  # letters of a word; identifiers are longer
 MOST_OF_A_NAME = 8  # characters of a name that is written without spaces
 DAY = 86_400
 ENOUGH_QUESTIONS = 300  # distinct ones after which no more are waited for
+REFERENCE = "baseline of topics"  # how the fact begins that alerts hold topics to: [[topic, user, n]], end
 LOOKED_AT = "topics looked at"  # fact: when new ones were looked for, seconds since 1970
 AT_ONCE = 2_000
 _QUESTIONS = "SELECT question FROM calls WHERE question IS NOT NULL AND time >= ? ORDER BY time DESC LIMIT ?"
@@ -157,8 +158,16 @@ def give_topics(calls: Calls, now: float) -> int:
 def forget_words(calls: Calls) -> int:
     """Remove from the topics what no stored question says any more, and return how many words that were.
 
-    So a topic keeps no word of a user whose calls were deleted. One that loses its own word goes.
+    So a topic keeps no word of a user whose calls were deleted. One that loses its own word goes. What alerts
+    hold topics to names no topic that no call has any more.
     """
+    with calls.changing() as connection:
+        known = {topic for (topic,) in connection.execute("SELECT DISTINCT topic FROM calls")} | {OTHER}
+        noted = connection.execute("SELECT name, value FROM facts WHERE name LIKE ?", (f"{REFERENCE}%",))
+        for fact, value in noted.fetchall():
+            counted, end = orjson.loads(value)
+            kept = [(topic if topic in known else OTHER, user, n) for topic, user, n in counted]
+            put_fact(connection, fact, orjson.dumps((kept, end)).decode())
     folder = calls.path.parent
     topics = Topics.load(folder)
     if topics is None:

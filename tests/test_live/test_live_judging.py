@@ -110,7 +110,7 @@ def test_a_spent_budget_is_said_and_the_next_day_goes_on(live: tuple[RunStore, C
         assert 0 < asked < 12
         second = judge_due(store, calls, _budget(0.006), BEGIN + 60, base_url=server.url)
         assert (second.state, len(server.asked), second.spent_usd) == ("spent", asked, first.spent_usd)
-        said = "the budget of the day does not reach, $0.0002 of $0.0060 for 2026-03-01 is spent"
+        said = "today's budget is used up ($0.0002 of $0.0060); "
         assert said in second.sentence
         done = judge_due(store, calls, _budget(2.0), BEGIN + DAY, base_url=server.url)
         assert (done.state, done.day, len(server.asked)) == ("done", "2026-03-02", 12)
@@ -183,4 +183,4 @@ def test_the_watch_judges_beside_the_rest(live: tuple[RunStore, Calls]) -> None:
         watch.stop()
         assert len(server.asked) == 0
     assert len(said) == 1
-    assert "2 windows wait until the next" in said[0]
+    assert "2 windows wait until 00:00 UTC" in said[0]

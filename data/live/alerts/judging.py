@@ -23,9 +23,9 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import declared
 
-NO_RESULT = "no sample has a result"  # how the message of a job begins that got nothing
 STATE = "judge"  # fact: what became of the judge last
 JudgingState = Literal["done", "spent", "failed", "stopped"]
+WindowState = JudgingState | Literal["no result"]  # of the job of a window
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Judging:
     @property
     def sentence(self) -> str:
         """What to say of it."""
-        cost = f"${self.spent_usd:.4f} of ${self.budget_usd:.4f} for {self.day} is spent"
+        cost = f"${self.spent_usd:.4f} of ${self.budget_usd:.4f}"
         if self.state == "done":
-            return f"judge: all windows are judged, {cost}"
+            return f"judge: all windows are judged, {cost} spent on {self.day}"
         waits = f"{self.waiting} window{' waits' if self.waiting == 1 else 's wait'}"
         if self.state == "spent":
-            return f"judge: the budget of the day does not reach, {cost}, and {waits} until the next, UTC"
+            return f"judge: today's budget is used up ({cost}); {waits} until 00:00 UTC"
         return f"judge: {self.state}, {self.message}; {waits}"
 
 
@@ -82,15 +82,16 @@ def judge_due(
     day = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
     work = _Day(store, calls, budget, day, base_url)
     state: JudgingState = "done"
+    ended: WindowState = "done"
     message, waiting = "", list[tuple[Run, str]]()
     failed: list[tuple[Run, str]] = []  # windows none of whose calls got a result, each with its message
     try:
         waiting = work.waiting()
         while waiting and state == "done":
-            state, message = ("stopped", "on request") if stopped() else work.judge(*waiting[0])
-            if state == "failed" and message.startswith(NO_RESULT):  # others may get one
+            ended, message = ("stopped", "on request") if stopped() else work.judge(*waiting[0])
+            if ended == "no result":  # others may get one
                 failed.append((waiting[0][0], message))
-                state = "done"
+            state = "done" if ended == "no result" else ended
             waiting = waiting[1:] if state == "done" else waiting
     except (DataError, OSError) as error:
         state, message = "failed", str(error)
@@ -146,7 +147,7 @@ class _Day:
         jobs = [job for job in jobs_of(self.store.ledger, run.run_id, task.kind) if job.kind == task.kind]
         return bool(jobs) and jobs[0].state == "done"
 
-    def judge(self, run: Run, evaluator: str) -> tuple[JudgingState, str]:
+    def judge(self, run: Run, evaluator: str) -> tuple[WindowState, str]:
         """Judge a run within what is left; return how that ended and why."""
         left = self.budget.budget - self.spent
 
@@ -173,11 +174,11 @@ class _Day:
                 return ("done" if nothing else "spent"), ""
             self.spent = before + (result.progress.cost_usd or 0.0)
             self._write()
-            if result.state == "failed":
-                return "failed", result.message
+            if result.ended_by == "no result":
+                return "no result", result.message
             if result.state != "done":
-                is_spent = result.message.startswith("the budget")
-                return ("spent" if is_spent else "stopped"), result.message
+                state: JudgingState = "failed" if result.state == "failed" else "stopped"
+                return ("spent" if result.ended_by == "budget" else state), result.message
         return "done", ""
 
     def _note(self, progress: Progress) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ from ragtriage.data.live.alerts.rules import (
 )
 from ragtriage.data.live.calls import Calls, put_fact
 from ragtriage.data.live.policy import Alert, Policy
+from ragtriage.data.live.topics import REFERENCE
 from ragtriage.metrics.number_text import chosen_percent, count, number, percent
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 
@@ -200,7 +202,10 @@ def _topic_reference(calls: Calls, rule: Alert, begin: float) -> tuple[dict[tupl
     written = calls.fact(_baseline_name(rule))
     if written:
         rows, end = orjson.loads(written)
-        return {(topic, user): n for topic, user, n in rows}, end
+        counted = Counter[tuple[str, str]]()
+        for topic, user, n in rows:
+            counted[topic, user] += n
+        return dict(counted), end
     end = (begin // rule.window + rule.baseline) * rule.window
     return topic_counts(calls, begin, end, ALL_TIME).get(0.0, {}), end
 
@@ -239,7 +244,8 @@ def _whole_reference(
 
 
 def _baseline_name(rule: Alert) -> str:
-    return f"baseline of {rule.drift}: {rule.baseline} windows of {rule.window} s"
+    start = REFERENCE if rule.drift == TOPICS else f"baseline of {rule.drift}"
+    return f"{start}: {rule.baseline} windows of {rule.window} s"
 
 
 ALL_TIME = 2**40  # seconds of one window that holds all

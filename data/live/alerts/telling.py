@@ -67,7 +67,9 @@ def checked_address(address: str) -> str:
         parts = urlsplit("")
     if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and is_here(parts.hostname))):
         return address
-    raise DataError("notify.webhook: is no such address; accepted: https://..., or http:// on this machine")
+    raise DataError(
+        "notify.webhook: must be https, or http on localhost; accepted: https://..., http://localhost..."
+    )
 
 
 def tell_webhook(
@@ -138,7 +140,7 @@ def tell_pending(calls: Calls, policy: Policy, now: float, environment: Mapping[
     for change, name in to_tell(calls, policy, now, list(tell)):
         problem = tell[name](change.facts)
         if problem:
-            problems.append(f"alert {change.facts['alert']!r} is not told, and tried again: {problem}")
+            problems.append(f"alert {change.facts['alert']!r}: could not notify, will retry: {problem}")
             continue
         with calls.changing() as connection:
             connection.execute(
