@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.live.alerts.watch import Watch
+from ragtriage.data.live.alerts.alerting import Watch
 from ragtriage.data.live.assembly import give_up_spans, put_spans, read_traces
 from ragtriage.data.live.calls import (
     DAMAGED,

@@ -19,6 +19,14 @@ from live_calls import BEGIN, PROJECT, call, made, put, refusing
 from places import REPOSITORY
 
 from ragtriage.data.errors import DataError
+from ragtriage.data.live.alerts.alerting import Watch
+from ragtriage.data.live.alerts.notifications import (
+    channels,
+    checked_address,
+    tell_pending,
+    tell_webhook,
+    to_tell,
+)
 from ragtriage.data.live.alerts.states import (
     AlertState,
     alert_states,
@@ -26,10 +34,8 @@ from ragtriage.data.live.alerts.states import (
     note_baselines,
     note_changes,
     rule_title,
-    window_means,
 )
-from ragtriage.data.live.alerts.telling import channels, checked_address, tell_pending, tell_webhook, to_tell
-from ragtriage.data.live.alerts.watch import Watch
+from ragtriage.data.live.alerts.window_facts import window_means
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import Policy, read_policy
 from ragtriage.data.live.topics import forget_words

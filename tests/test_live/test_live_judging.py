@@ -10,9 +10,9 @@ from judge_server import JudgeServer, Script
 from live_calls import BEGIN, PROJECT, kept, made, put
 
 from ragtriage.data.jobs import jobs_of
+from ragtriage.data.live.alerts.alerting import Watch
 from ragtriage.data.live.alerts.judging import judge_due, judge_state
 from ragtriage.data.live.alerts.states import JUDGED, alert_states
-from ragtriage.data.live.alerts.watch import Watch
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import JudgeBudget, Policy
 from ragtriage.data.live.production.scores import scores_of

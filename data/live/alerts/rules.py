@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from ragtriage.data.live.policy import Alert
+from ragtriage.data.live.production.buckets import SHARES
 from ragtriage.metrics.live.ewma import ewma
 from ragtriage.metrics.live.mix import mix_change, topic_design_effect
 from ragtriage.metrics.metric_registry import REGISTRY
@@ -21,7 +22,6 @@ from ragtriage.metrics.statistics.intervals import TWO_SIDED, Interval, interval
 
 State = Literal["ok", "unclear", "firing", "cannot_tell", "no_data"]
 Position = Literal["beyond", "between", "inside", "too_few", "nothing"]
-SHARES = ("refused", "wrongly_refused", "errors")
 MEANS = ("context_tokens", "output_tokens", "latency_ms")
 CALLS = "calls_a_minute"
 TOPICS = "topics"

@@ -7,19 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import orjson
 
 from ragtriage.data.live.alerts.rules import (
-    MEANS,
-    SHARES,
     TOPICS,
     Scored,
     State,
-    WatchedFact,
     WindowState,
     WindowValue,
     drift_windows,
@@ -29,10 +25,12 @@ from ragtriage.data.live.alerts.rules import (
     rule_states,
     score_windows,
     topic_windows,
-    user_codes,
 )
+from ragtriage.data.live.alerts.window_facts import ALL_TIME, topic_counts, watched_fact, window_means
 from ragtriage.data.live.calls import Calls, put_fact
 from ragtriage.data.live.policy import Alert, Policy
+from ragtriage.data.live.production.buckets import SHARES
+from ragtriage.data.live.production.times import iso, utc
 from ragtriage.data.live.topics import REFERENCE
 from ragtriage.metrics.number_text import chosen_percent, count, number, percent
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
@@ -248,86 +246,6 @@ def _baseline_name(rule: Alert) -> str:
     return f"{start}: {rule.baseline} windows of {rule.window} s"
 
 
-ALL_TIME = 2**40  # seconds of one window that holds all
-_VALUES = {
-    "refused": "refused",
-    "wrongly_refused": "CASE WHEN answerable = 1 THEN refused END",
-    "errors": "error IS NOT NULL",
-    "": "1",  # of every call
-}
-_COUNTED = {
-    (metric, user): (
-        f"SELECT CAST(time / ?1 AS INTEGER) * ?1 AS start, {user} AS user, {value} AS value, count(*)"  # noqa: S608
-        " FROM calls WHERE time >= ?2 AND time < ?3 AND value IS NOT NULL"
-        " GROUP BY start, user, value ORDER BY start"
-    )
-    for metric, value in _VALUES.items()
-    for user in ("user_id", "''")
-}
-_USERS = "SELECT EXISTS (SELECT 1 FROM calls WHERE user_id != '')"
-_EACH = {
-    column: (
-        f"SELECT time, user_id, {column} FROM calls"  # noqa: S608
-        f" WHERE time >= ? AND time < ? AND {column} IS NOT NULL ORDER BY time"
-    )
-    for column in MEANS
-}
-
-
-def watched_fact(calls: Calls, rule: Alert, first: float, last: float) -> WatchedFact:
-    """Return what a rule watches of the calls of a time; what is 0 or 1 is counted by the database."""
-    column = "latency_ms" if rule.metric.startswith("latency") else rule.metric
-    with calls.open() as connection:
-        if column in _EACH:
-            rows = [(*row, 1) for row in connection.execute(_EACH[column], (first, last))]
-        else:
-            metric = column if column in SHARES else ""
-            (known_users,) = connection.execute(_USERS).fetchone()
-            query = _COUNTED[metric, "user_id" if metric and known_users else "''"]
-            rows = connection.execute(query, (rule.window, first, last)).fetchall()
-    counts = np.array([row[3] for row in rows], dtype=np.int64)
-    known = np.array([bool(row[1]) for row in rows], dtype=np.bool_)
-    users = np.repeat(user_codes([row[1] for row in rows]), counts)
-    alone = ~np.repeat(known, counts)
-    users[alone] = -1 - np.arange(int(alone.sum()))  # each its own
-    times, values = (np.array([row[at] for row in rows], dtype=np.float64) for at in (0, 2))
-    return WatchedFact(np.repeat(times, counts), np.repeat(values, counts), users)
-
-
-_MEANS = {
-    column: (
-        f"SELECT CAST(time / ?1 AS INTEGER) AS part, count({column}), avg({column}) FROM calls"  # noqa: S608
-        " WHERE time >= ?2 AND time < ?3 GROUP BY part ORDER BY part"
-    )
-    for column in MEANS
-}
-
-
-def window_means(
-    calls: Calls, column: str, first: float, last: float, seconds: int
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the means of a fact in each window that has calls: windows since 1970, counts, means."""
-    with calls.open() as connection:
-        rows = connection.execute(_MEANS[column], (seconds, first, last)).fetchall()
-    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2]
-
-
-def topic_counts(
-    calls: Calls, first: float, last: float, seconds: int
-) -> dict[float, dict[tuple[str, str], int]]:
-    """Return the calls of each window of a time by topic and user; "" where a user is not known."""
-    query = (
-        "SELECT CAST(time / ?1 AS INTEGER) * ?1 AS start, topic, user_id, count(*) FROM calls"
-        " WHERE topic IS NOT NULL AND time >= ?2 AND time < ?3 GROUP BY start, topic, user_id"
-    )
-    counted: dict[float, dict[tuple[str, str], int]] = {}
-    with calls.open() as connection:
-        for start, topic, user, n in connection.execute(query, (seconds, first, last)):
-            counted.setdefault(float(start), {})[topic, user] = n
-    return counted
-
-
 def changes(calls: Calls, rule: str = "") -> list[Change]:
     """Return the noted changes of a rule by its key, or of all, oldest first."""
     query = "SELECT rule, state, since, noted, facts FROM alerts WHERE ?1 IN ('', rule) ORDER BY noted, since"
@@ -404,7 +322,7 @@ def alert_facts(calls: Calls, project: str, alert: AlertState) -> dict[str, Any]
         "project": project,
         "alert": rule_title(rule),
         "state": alert.state,
-        "since": _iso(alert.since),
+        "since": iso(alert.since),
         "window_seconds": rule.window,
         "windows": rule.windows,
         "limit": rule.at_most if rule.at_most is not None else rule.at_least,
@@ -454,14 +372,9 @@ def alert_sentence(project: str, alert: AlertState, releases: Sequence[str] = ()
         )  # fmt: skip
         said += " moved" if rule.drift == TOPICS else ""
         said += f", limit {_limit_text(rule)}" if rule.metric else ""
-    since = f"{datetime.fromtimestamp(alert.since, UTC):%Y-%m-%d %H:%M} UTC"
     of = f", release {releases[0]}" if len(releases) == 1 else ""
-    return f"{project}: {said}; {'firing' if fires else 'over'} since {since}{of}"
+    return f"{project}: {said}; {'firing' if fires else 'over'} since {utc(alert.since)}{of}"
 
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) or math.isinf(value) else value
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -11,8 +11,8 @@ from threading import Event, Thread
 from ragtriage.data.errors import DataError
 from ragtriage.data.jobs import ask_to_stop, jobs_of
 from ragtriage.data.live.alerts.judging import judge_due
+from ragtriage.data.live.alerts.notifications import tell_pending
 from ragtriage.data.live.alerts.states import alert_states, note_baselines, note_changes, rule_key
-from ragtriage.data.live.alerts.telling import tell_pending
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import Policy
 from ragtriage.data.live.production.scores import scores_of

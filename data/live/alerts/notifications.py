@@ -1,4 +1,4 @@
-"""Telling of alerts: to a command, and to a webhook; what cannot be told is tried again."""
+"""Notifications of alerts by a command and a webhook; what could not be sent is tried again."""
 
 from __future__ import annotations
 
