@@ -87,7 +87,8 @@ if presenting != bool(current_selection().slide):
 try:
     with costs_told(page.url_path or "triage"), st.container(key="page"):  # wider than the margins leave it
         store = open_store()
-        if tell_missing(store, reading=page.url_path == "cases"):
+        needs_run = page.url_path not in WITHOUT_HEADER
+        if tell_missing(store, reading=page.url_path == "cases", needs_run=needs_run):
             save_selection()
             st.stop()
         view = View.of(store, current_selection())

@@ -29,6 +29,7 @@ from ragtriage.data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, dia
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.baseline import Baseline, baseline_of
+from ragtriage.data.live.calls import live_projects
 from ragtriage.data.scoring.batch_scores import DEFAULT_KS, ScoreOptions
 from ragtriage.data.scoring.run_store import RunStore, distinct_labels
 from ragtriage.data.scoring.scored_run import ScoredRun
@@ -137,7 +138,7 @@ class View:
 
     @classmethod
     def of(cls, store: RunStore, selection: Selection) -> View | None:
-        """Resolve a selection; names that do not exist give way to defaults. None without runs."""
+        """Resolve a selection; names that do not exist give way to defaults. None without a run."""
         runs = store.runs()
         if not runs:
             return None
@@ -146,6 +147,8 @@ class View:
         projects = sorted({run.project for run in runs})
         project = selection.project
         if project not in projects:
+            if project in live_projects(store.workspace):
+                return None
             newest = next((run for run in reversed(runs) if not run.means), runs[-1])
             project = (chosen or newest).project
         use_declarations(store.workspace, project)
@@ -313,8 +316,14 @@ def go_to_page(page: str, **chosen: Any) -> None:
 LONGEST = 60  # characters of a name from the URL that the warning repeats
 
 
-def missing_choices(store: RunStore, selection: Selection) -> dict[str, str]:
-    """Return a message for each field of a selection that names something missing."""
+def missing_choices(store: RunStore, selection: Selection, needs_run: bool = True) -> dict[str, str]:
+    """Return a message for each field of a selection that names something missing.
+
+    Args:
+        store: of the workspace.
+        selection: of this tab.
+        needs_run: whether a project of which there is only live traffic is missing.
+    """
     runs = {run.run_id: run for run in store.runs()}
     if not runs:
         return {}
@@ -322,7 +331,10 @@ def missing_choices(store: RunStore, selection: Selection) -> dict[str, str]:
     project, chosen = selection.project, runs.get(selection.run)
     projects = {run.project for run in runs.values()}
     if project and project not in projects:
-        messages["project"] = f"There is no project {_named(project)} in this workspace"
+        if project not in live_projects(store.workspace):
+            messages["project"] = f"There is no project {_named(project)} in this workspace"
+        elif needs_run:
+            messages["project"] = f"There is no run of the live traffic of {_named(project)} yet"
     elif project and chosen and chosen.project != project:
         messages["run"] = (
             f"Run {_named(selection.run)} belongs to {_named(chosen.project)}, not to {_named(project)}"
@@ -334,18 +346,19 @@ def missing_choices(store: RunStore, selection: Selection) -> dict[str, str]:
     return messages
 
 
-def tell_missing(store: RunStore, reading: bool = False) -> bool:
+def tell_missing(store: RunStore, reading: bool = False, needs_run: bool = True) -> bool:
     """Warn of names in the URL that do not exist, then drop them from the selection.
 
     Args:
         store: of the workspace.
         reading: whether the page shows a case and has keys that label it. A run that is gone then gives way
             to no other by itself, since the next key press would label a case that nobody has read.
+        needs_run: whether a project of which there is only live traffic is missing.
 
     Returns:
         Whether the page must not be drawn.
     """
-    messages = missing_choices(store, current_selection())
+    messages = missing_choices(store, current_selection(), needs_run)
     if not messages:
         return False
     text = " ".join(f"{markdown_text(message)}." for message in messages.values())

@@ -21,10 +21,11 @@ from ragtriage.data.chunking.corpus import Corpus, Document
 from ragtriage.data.datasets.dataset import Dataset, create_dataset
 from ragtriage.data.datasets.item import Item
 from ragtriage.data.datasets.regressions import add_regressions
-from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.calls import JOURNAL, Calls, live_folder
 from ragtriage.data.live.production.facts import Production, production
 from ragtriage.data.live.production.times import chosen_span
 from ragtriage.data.live.production.window_runs import kept_samples
+from ragtriage.data.live.windows import publish
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.access import READ_ONLY
 from ragtriage.data.store.workspace import Workspace
@@ -83,6 +84,31 @@ def test_before_a_first_call_the_page_says_how_to_begin(
     assert headline(app) == "Send a first trace"
     assert "ragtriage collect" in page_text(app)
     assert app.button(key="bundled_traffic").label.startswith("Open the bundled example")
+
+
+def test_a_project_that_has_no_run_yet_is_shown_and_stays_in_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = traffic(tmp_path, published=False)
+    publish(store, Calls.of(store.workspace, PROJECT), "handbook", START, HALF)
+    app = _open(store, monkeypatch, project=PROJECT)
+    assert "360 calls" in html_text(app)
+    assert app.query_params["project"] == PROJECT
+    assert not app.warning
+    assert (_selection(app).project, _selection(app).run) == (PROJECT, "")
+    app.switch_page("triage/triage.py").run()
+    assert not app.exception
+    assert "There is no run of the live traffic of" in app.warning[0].value
+
+
+def test_a_project_without_a_call_yet_says_how_to_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = traffic(tmp_path)
+    (live_folder(store.workspace, "bikes") / JOURNAL).mkdir(parents=True)
+    app = _open(store, monkeypatch, project="bikes")
+    assert headline(app) == "Send a first trace"
+    assert "ragtriage collect --project bikes" in page_text(app)
 
 
 def test_the_whole_time_is_compared_with_the_time_before(

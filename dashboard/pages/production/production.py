@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import streamlit as st
 
 from ragtriage.dashboard.headlines.production import FIRST_TRACE, band_facts, production_headline
@@ -15,7 +17,7 @@ from ragtriage.dashboard.shell.session import current_selection, keep, open_stor
 from ragtriage.dashboard.shell.user import attempt, may_write
 from ragtriage.dashboard.shell.widgets import choose
 from ragtriage.dashboard.wording.escaping import shorten
-from ragtriage.data.live.calls import Calls, live_projects
+from ragtriage.data.live.calls import FILE, Calls, live_folder, live_projects
 from ragtriage.data.live.production.times import (
     BEFORE,
     RELEASE,
@@ -30,14 +32,14 @@ EXAMPLE = "handbook live"
 LEFT, RIGHT = 62, 38  # widths in percent
 
 
-def _empty(projects: list[str]) -> None:
+def _empty(projects: list[str], project: str = "my system") -> None:
     """Draw what the page offers before a first call: the command, and the bundled example."""
     open_page(FIRST_TRACE)
     with st.container(border=True):
         st.markdown(
             "Spans of OpenTelemetry's GenAI conventions and of OpenInference become calls, runs and alerts."
         )
-        st.code("ragtriage collect --project 'my system'", language="bash")
+        st.code(f"ragtriage collect --project {shlex.quote(project)}", language="bash")
         if EXAMPLE in projects:
             return
         if may_write():
@@ -45,6 +47,12 @@ def _empty(projects: list[str]) -> None:
                 icon=":material/visibility:", on_click=attempt, args=(_load_example,))  # fmt: skip
         else:
             st.caption("`ragtriage demo` has an example.")
+
+
+def _has_call(project: str) -> bool:
+    workspace = open_store().workspace
+    there = (live_folder(workspace, project) / FILE).exists()  # a journal alone is not read yet
+    return there and Calls.of(workspace, project).span_of_time() is not None
 
 
 def _load_example() -> None:
@@ -82,18 +90,24 @@ def _against_picker(opened: Opened) -> None:
 
 store = open_store()
 projects = live_projects(store.workspace)
-filled = [name for name in projects if Calls.of(store.workspace, name).span_of_time() is not None]
+filled = [name for name in projects if _has_call(name)]
 st.html(page_style("triage", current_theme()) + page_style("live", current_theme()))
-if not filled:
+chosen_project = current_selection().project
+shown = [name for name in projects if name in filled or name == chosen_project]
+if not shown:
     _empty(projects)
     st.stop()
 header = st.container(horizontal=True, vertical_alignment="center", gap="small", key="live_header")
 with header:
     project = choose(
-        "Project", "project", filled, str, {"run": "", "live_span": "", "live_against": ""},
+        "Project", "project", shown, str, {"run": "", "live_span": "", "live_against": ""},
         label_visibility="collapsed", width=170,
     )  # fmt: skip
-    _span_picker()
+    if project in filled:
+        _span_picker()
+if project not in filled:
+    _empty(projects, project)
+    st.stop()
 opened = open_live(project)
 facts = opened.facts
 with header:
