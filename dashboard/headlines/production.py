@@ -207,6 +207,8 @@ def no_data_text(alert: AlertState) -> str:
 def _quiet(facts: Production, scored: Measure | None) -> Headline:
     """Conclude where no alert fires and nothing is worse beyond chance."""
     detail, doubt = _detail(facts), _doubt(facts)
+    if failing := _failing(facts):
+        return Headline("bad", failing, detail, doubt)
     unclear = any(alert.state == "unclear" for alert in facts.alerts)
     if not unclear and (scored is None or not facts.judged):
         said = "" if facts.kept else " No call is kept."
@@ -222,6 +224,21 @@ def _quiet(facts: Production, scored: Measure | None) -> Headline:
         statement = f"Nothing got worse beyond chance in {span}, {judged}; no rule watches it"
         return Headline("cannot tell", statement, detail, doubt)
     return Headline("good", f"No alert in {span}, {judged}", detail, doubt)
+
+
+def _failing(facts: Production) -> str:
+    """Return what no rule watches and most calls have: an error or a refusal; "" for neither."""
+    said = {"errors": ("call", "failed"), "refused": ("answered call", "were refused")}
+    said["wrongly_refused"] = ("answerable call", "were wrongly refused")
+    for name, (noun, verb) in said.items():
+        measure = facts.measure(name)
+        if measure is None or measure.rule is not None or not measure.since.n_scored:
+            continue
+        n = measure.since.n_scored
+        hits = round(measure.since.mean * n)
+        if hits > n / 2 and (n >= FEWEST or hits == n):
+            return f"{hits:,} of {count(n, noun)} {since_text(facts)} {verb}"
+    return ""
 
 
 def span_text(seconds: float) -> str:

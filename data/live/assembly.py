@@ -16,6 +16,7 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.spans.samples import sample_of_trace
 from ragtriage.data.importers.spans.span import Span
 from ragtriage.data.live.calls import (
+    FUTURE,
     LATE,
     UNREADABLE,
     Call,
@@ -36,6 +37,7 @@ from ragtriage.data.text.refusal_detection import refused_answers
 NO_CALLS = "traces without a question"  # fact: how many were given up that are no calls
 _ODD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 TRACES_AT_ONCE = 500
+AHEAD = 3_600.0  # seconds by which the clock of a system may be wrong
 _PUT_SPAN = (
     "INSERT OR REPLACE INTO spans (trace_id, span_id, service, release, content) VALUES (?, ?, ?, ?, ?)"
 )
@@ -145,9 +147,20 @@ def _sample_of(
     spans = [read_span(span) for span in stored]
     version = next((span.release for span in stored if span.release), "")
     starts = [span.start for span in spans if span.start is not None]
-    began = min(starts) / 1e9 if starts else now
+    began = _time(connection, trace_id, min(starts) / 1e9 if starts else now, now)
     facts = TraceFacts(began, _first(spans, "user_id"), _first(spans, "release") or version)
     return sample_of_trace(spans), facts
+
+
+def _time(connection: sqlite3.Connection, trace_id: str, began: float, now: float) -> float:
+    """Return when a trace began; its arrival where that is in the future, which is counted."""
+    if began <= now + AHEAD:
+        return began
+    known = connection.execute("SELECT time FROM calls WHERE trace_id = ?", (trace_id,)).fetchone()
+    if known is not None and known[0] <= now + AHEAD:  # more of it came: it stays in its window
+        return float(known[0])
+    add_to_count(connection, FUTURE, 1)
+    return now
 
 
 def _first(spans: Iterable[Span], name: str) -> str:

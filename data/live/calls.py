@@ -25,6 +25,7 @@ LONGEST_NAME = 200  # of a folder
 LATE = "late spans"  # fact: how many came when their trace was given up
 UNREADABLE = "unreadable traces"  # fact: how many have something that no sample may have
 DAMAGED = "damaged bytes of the journal"  # fact: how many were skipped
+FUTURE = "times in the future"  # fact: of how many calls the arrival stands for the time they say
 
 
 def live_folder(workspace: Workspace, project: str) -> Path:
@@ -47,6 +48,12 @@ def live_projects(workspace: Workspace) -> list[str]:
         path.parent for name in (FILE, JOURNAL) for path in (workspace.root / "live").glob(f"*/{name}")
     }
     return sorted(unquote(folder.name) for folder in folders)
+
+
+def listed(projects: Iterable[str], most: int = 12) -> str:
+    """Return names of projects as an error may print them: what moves a cursor is written out."""
+    names = [name[:60] if name.isprintable() else repr(name[:60]) for name in projects]
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 @dataclass(frozen=True)
@@ -307,7 +314,7 @@ class Calls(Database):
 
     def losses(self) -> dict[str, int]:
         """Return how many spans, traces and bytes of the traffic could not be used; {} for none."""
-        counts = {name: int(self.fact(name, "0")) for name in (LATE, UNREADABLE, DAMAGED)}
+        counts = {name: int(self.fact(name, "0")) for name in (LATE, UNREADABLE, DAMAGED, FUTURE)}
         return {name: n for name, n in counts.items() if n}
 
     def _rows(self, kind: Any, source: str, *values: object) -> list[Any]:

@@ -18,7 +18,7 @@ from places import BUNDLED
 from ragtriage.data.demo import _manifest as bundled
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.live.assembly import NO_CALLS
-from ragtriage.data.live.calls import JOURNAL, LATE, Calls, live_folder, live_projects
+from ragtriage.data.live.calls import FUTURE, JOURNAL, LATE, Calls, live_folder, live_projects
 from ragtriage.data.live.demo_traffic import load_traffic
 from ragtriage.data.live.feedback.records import as_json, feedback_records
 from ragtriage.data.live.journal import Journal, Kind
@@ -122,6 +122,18 @@ def test_a_trace_waits_until_its_spans_have_settled_and_late_ones_are_counted(li
     live.round(now + 3 * HOUR, whole=False)
     assert live.calls.fact(LATE) == "1"
     assert everything(live) == [call]
+
+
+def test_a_time_in_the_future_is_that_of_the_arrival(live: Live) -> None:
+    now = BEGIN + 60
+    live.send(*pipeline("t", BEGIN, "Who?", "Ann."), *pipeline("later", now + 40 * 24 * HOUR, "What?", "It."))
+    live.send(*pipeline("soon", now + HOUR / 2, "When?", "Then."))
+    live.round(now)
+    assert live.calls.span_of_time() == (BEGIN, now + HOUR / 2)
+    live.send(*pipeline("later", now + 40 * 24 * HOUR, "What?", "It is."))
+    live.round(now + HOUR / 4)  # more of it came: it stays where it is
+    assert {row[4]: row[1] for row in everything(live)}["What?"] == now
+    assert live.calls.losses() == {FUTURE: 1}
 
 
 def test_an_error_a_dislike_and_a_refusal_are_kept_at_their_own_rates(store: RunStore) -> None:

@@ -27,6 +27,7 @@ from ragtriage.data.live.calls import JOURNAL, Calls, live_folder, unpacked
 from ragtriage.data.live.feedback.records import as_json, feedback_records
 from ragtriage.data.live.forgetting import deletion, personal_data
 from ragtriage.data.live.forgetting.deletion import forget
+from ragtriage.data.live.forgetting.remains import needles_of
 from ragtriage.data.live.journal import Journal, Kind, read_journal, rewrite
 from ragtriage.data.live.policy import FILE_NAME
 from ragtriage.data.live.worker import Worker
@@ -408,6 +409,21 @@ def test_a_run_of_nobody_else_goes_as_a_whole(tmp_path: Path) -> None:
     forget(store, USER, dry=False)
     assert store.runs() == []
     assert not any(mentions(tmp_path).values())
+
+
+@pytest.mark.parametrize("project", ["shpo", "", "x" * 300, "a\x1b[2J"])
+def test_an_unknown_project_is_refused(live: Live, project: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = command(capsys, live.root, "forget", USER, "--project", project)
+    assert said.code == 2
+    assert "is not in this workspace; accepted: one of shop" in " ".join(said.err.split())
+    assert "\x1b" not in said.err
+
+
+def test_a_trace_id_that_counts_up_is_no_alarm(live: Live) -> None:
+    person = personal_data.Person({USER}, {f"{7:032x}", trace_id("t1")})
+    raw = [needle for needle in needles_of(person) if len(needle) == 16]
+    assert raw == [bytes.fromhex(trace_id("t1"))]
+    assert f"{7:032x}".encode() in needles_of(person)
 
 
 def test_a_short_id_is_found_as_a_whole_word_only(tmp_path: Path) -> None:

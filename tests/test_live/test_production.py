@@ -85,6 +85,19 @@ def test_nothing_judged_is_a_state_of_its_own(tmp_path: Path) -> None:
     assert (headline.state, headline.statement) == ("not measured", "Traffic only: nothing is judged")
 
 
+def test_a_majority_of_refusals_or_errors_is_bad_though_no_rule_says_so(tmp_path: Path) -> None:
+    refusing = production_headline(shown(tmp_path / "refusing", scores=(None, None), refused=(1, 1)))
+    assert (refusing.state, refusing.statement) == (
+        "bad",
+        "180 of 180 answered calls since 12:30 were refused",
+    )
+    store = traffic(tmp_path / "failing", scores=(None, None), published=False)
+    with Calls.of(store.workspace, PROJECT).changing() as connection:
+        connection.execute("UPDATE calls SET error = 'timeout', refused = NULL WHERE topic != 'pay'")
+    failing = production_headline(facts_of(store))
+    assert (failing.state, failing.statement) == ("bad", "120 of 180 calls since 12:30 failed")
+
+
 def test_good_needs_rules_that_hold(tmp_path: Path) -> None:
     held = production_headline(shown(tmp_path / "rules", policy=ALERTS.replace("0.5\n[[", "1.0\n[[")))
     assert (held.state, held.statement) == ("good", "No alert in 1 hour, 360 judged")

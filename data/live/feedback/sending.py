@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 from ragtriage.data.errors import DataError
-from ragtriage.data.live.calls import Calls, live_projects
+from ragtriage.data.live.calls import Calls, listed, live_projects
 from ragtriage.data.live.feedback.joining import Stored, store_feedback
 from ragtriage.data.live.feedback.records import Answer
 from ragtriage.data.live.posting import post
@@ -34,7 +34,7 @@ def live_project(workspace: Workspace, project: str | None) -> str:
         return project
     known = live_projects(workspace)
     if len(known) > 1:
-        raise DataError(f"{len(known)} projects have live traffic; accepted: one of {', '.join(known[:12])}")
+        raise DataError(f"{len(known)} projects have live traffic; accepted: one of {listed(known)}")
     return known[0] if known else USUAL_PROJECT
 
 

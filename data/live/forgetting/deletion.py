@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from ragtriage.data.errors import DataError, WorkspaceError
-from ragtriage.data.live.calls import FILE, JOURNAL, Calls, live_folder, live_projects
+from ragtriage.data.live.calls import FILE, JOURNAL, Calls, listed, live_folder, live_projects
 from ragtriage.data.live.forgetting.dataset_items import forget_in_datasets
 from ragtriage.data.live.forgetting.personal_data import (
     Person,
@@ -95,10 +95,14 @@ def forget(store: RunStore, user_id: str, project: str | None = None, *, dry: bo
         dry: whether to look alone, and change nothing.
 
     Raises:
-        DataError: the id is empty, or a collector writes into the journal.
+        DataError: the id is empty, the project unknown, or a collector writes into the journal.
     """
     if not user_id.strip():
         raise DataError("the user's id is empty; accepted: the id that the traces and the feedback have")
+    known = sorted({*live_projects(store.workspace), *store.projects()})
+    if project is not None and project not in known:
+        accepted = f"one of {listed(known)}" if known else "no --project, as there is none yet"
+        raise DataError(f"project {project[:60]!r}: is not in this workspace; accepted: {accepted}")
     if not dry:
         must_write(f"workspace {store.workspace.root}")
     person = Person({user_id})

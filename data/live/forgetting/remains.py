@@ -17,6 +17,7 @@ from ragtriage.data.live.journal import read_journal
 
 FEWEST_BYTES = 6  # a shorter id stands in anything
 FEWEST_OF_QUESTION = 30  # a shorter question may be anybody's
+FEWEST_DISTINCT = 8  # different bytes of a trace id; one with fewer, as of a counter, stands in anything
 AT_ONCE = 4 << 20
 
 
@@ -42,7 +43,8 @@ def needles_of(person: Person) -> list[bytes]:
     texts |= {question for question in person.questions if len(question) >= FEWEST_OF_QUESTION}
     written = {json.dumps(text, ensure_ascii=ascii)[1:-1] for text in texts for ascii in (True, False)}
     raw = {bytes.fromhex(trace) for trace in person.traces if len(trace) == 32}
-    return [*(text.encode("utf-8", "surrogatepass") for text in texts | written), *raw]
+    telling = (content for content in raw if len(set(content)) >= FEWEST_DISTINCT)
+    return [*(text.encode("utf-8", "surrogatepass") for text in texts | written), *telling]
 
 
 def contents_of(path: Path, overlap: int) -> Iterator[bytes]:
