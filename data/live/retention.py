@@ -4,10 +4,9 @@ from contextlib import suppress
 
 from ragtriage.data.live.calls import Calls
 from ragtriage.data.live.policy import Policy
-from ragtriage.data.live.windows import drop_run
+from ragtriage.data.live.windows import DAY, drop_run
 from ragtriage.data.scoring.run_store import RunStore
 
-DAY = 86_400
 _EMPTY = (
     "NOT EXISTS (SELECT 1 FROM calls WHERE time >= first AND time < last"
     " AND windows.release IN ('', calls.release))"

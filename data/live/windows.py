@@ -15,6 +15,7 @@ from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.workspace import LIVE, Run
 
+DAY = 86_400
 FORMAT = "otlp"  # of such runs, in their origin
 FILE, ORIGIN = (
     "file",
@@ -33,11 +34,16 @@ _MARK = "UPDATE calls SET published = 1 WHERE kept AND NOT published AND time >=
 
 
 def window_name(first: float, last: float) -> str:
-    """Return the name of a window, as "live 2026-03-01 18:00 to 19:00"; times are UTC."""
+    """Return the name of a window, as "live 18:00-19:00 2026-03-01"; times are UTC.
+
+    The time comes first, as pages cut long names at their end.
+    """
     start, end = _moment(first), _moment(last)
+    if last - first == DAY and first % DAY == 0:
+        return f"live {start:%Y-%m-%d}"
     same_day = _moment(last - 1).date() == start.date()
     finish = "24:00" if same_day and end.date() != start.date() else f"{end:%H:%M}"
-    return f"live {start:%Y-%m-%d %H:%M} to {finish if same_day else format(end, '%Y-%m-%d %H:%M')}"
+    return f"live {start:%H:%M}-{finish} {start:%Y-%m-%d}{'' if same_day else f' to {end:%Y-%m-%d}'}"
 
 
 def publish(

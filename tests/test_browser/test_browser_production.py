@@ -35,7 +35,7 @@ def test_from_the_traffic_to_runs_cases_and_a_dataset(site: Site) -> None:
     site.open("production?project=handbook+live")
     expect(statement).to_have_text(STATEMENT, timeout=PATIENCE)
     _click_mark(site, "live_lanes", "wrongly_refused", 6)
-    expect(statement).to_contain_text("live 2023-11-16 18:45 to 18:50", timeout=PATIENCE)
+    expect(statement).to_contain_text("live 18:45-18:50 2023-11-16", timeout=PATIENCE)
     assert "/production" not in page.url
     page.go_back()
     expect(statement).to_have_text(STATEMENT, timeout=PATIENCE)

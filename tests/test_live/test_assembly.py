@@ -198,7 +198,7 @@ def test_an_ended_window_is_a_run_and_a_late_call_makes_it_anew(live: Live, stor
     assert store.runs(PROJECT) == []  # not yet settled
     live.round(BEGIN + HOUR + 20)
     (run,) = store.runs(PROJECT)
-    assert run.name == "live 2026-03-01 18:00 to 19:00" == window_name(BEGIN, BEGIN + HOUR)
+    assert run.name == "live 18:00-19:00 2026-03-01" == window_name(BEGIN, BEGIN + HOUR)
     assert (run.n, run.n_questions) == (3, 3)  # each call counts, also where the same was asked
     assert run.config["live"]["calls"] == run.config["live"]["kept"] == 3
     live.send(*pipeline("late", BEGIN + 60, "How much?", "Ten."))
@@ -392,5 +392,5 @@ def test_the_worker_says_what_its_policy_watches_but_not_of_a_file(store: RunSto
     live.journal.close()
     (said,) = live.said
     assert said.startswith(
-        "shop: refused at most 30 % does not hold since 2026-03-01 18:00 UTC: 100 % [83 %, 100 %]"
+        "shop: refused 100 % [83 %, 100 %] of 20 calls, limit 30 %; firing since 2026-03-01 18:00 UTC"
     )

@@ -134,7 +134,7 @@ def test_links_open_the_later_part_against_the_earlier(
     app.button(key="live_triage").click().run()
     assert not app.exception
     assert (_selection(app).run, _selection(app).baseline) == (later, earlier)
-    assert "live 2026-03-01 12:30 to 13:00" in headline(app)
+    assert "live 12:30-13:00 2026-03-01" in headline(app)
 
 
 def test_a_click_on_a_point_publishes_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_a_click_on_a_point_publishes_its_time(tmp_path: Path, monkeypatch: pyte
     app.run()
     assert not app.exception
     run = store.workspace.read_run(_selection(app).run)
-    assert run.name == "live 2026-03-01 12:30 to 12:35"
+    assert run.name == "live 12:30-12:35 2026-03-01"
     assert run.n == 30
     assert _selection(app).baseline == Calls.of(store.workspace, PROJECT).windows()[0].run_id
 
@@ -266,4 +266,4 @@ def test_cases_on_a_list_go_into_a_dataset(tmp_path: Path, monkeypatch: pytest.M
     (added,) = dataset.batches()[1:]
     assert {item.tags["topic"] for item in added.items} == {"pay"}
     assert len(added.items) == len({item.question for item in added.items}) == 4
-    assert added.facts["regression"] == "live, live 2026-03-01 12:30 to 13:00"
+    assert added.facts["regression"] == "live, live 12:30-13:00 2026-03-01"
