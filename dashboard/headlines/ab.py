@@ -8,8 +8,10 @@ from ragtriage.dashboard.headlines.headline import Headline, State
 from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.data.ab.ab_test import ArmResult, LiveTest, MetricResult
 from ragtriage.metrics.number_text import NOT_MEASURED, count, number, p_value, percent, signed
+from ragtriage.metrics.statistics.power import units_per_arm
 
 NAME, METRIC = 22, 30
+COMPLETES = ("task completed", "completed")
 FIRST_TEST = Headline(
     "empty",
     "Start a first test",
@@ -75,8 +77,8 @@ def ab_headline(test: LiveTest) -> Headline:
         failed = lead.guardrails("fails")[0]
         state, statement = "bad", f"{arm} fails a guardrail: {_guarded(failed)}"
     elif test.state == "guardrail_open":
-        left = metric_title(lead.guardrails("open")[0].name)
-        state, found = "doubted", f"{arm} beats {base}: {title} {change}"
+        left = _subject(lead.guardrails("open")[0])
+        state, found = "doubted", f"{arm} {_gain(metric)}, {change}"
         if metric.outcome != "better":
             state, found = "cannot tell", f"{arm} against {base}: cannot tell, {_seen(metric, change)}"
         statement = f"{found}; {left} is not settled"
@@ -88,8 +90,60 @@ def ab_headline(test: LiveTest) -> Headline:
         state, statement = "bad", f"{arm} is worse than {base}: {title} {change}"
     else:
         state, statement = "cannot tell", f"{arm} against {base}: cannot tell, {_seen(metric, change)}"
-    detail = " ".join(filter(None, [_numbers(test, lead), _guardrails(lead), _needed(test, lead)]))
+    parts = [_keep_on(test, lead), _numbers(test, lead), _guardrails(lead), _needed(test, lead)]
+    detail = " ".join(filter(None, parts))
     return Headline(state, statement, detail, _doubt(test))
+
+
+def _gain(metric: MetricResult) -> str:
+    """Return what an arm does that is better in the deciding metric, as the end of a sentence."""
+    title = metric_title(metric.name)
+    if title in COMPLETES:
+        return "completes more"
+    return f"is {'lower' if metric.higher_is_better is False else 'higher'} in {title}"
+
+
+def _subject(metric: MetricResult) -> str:
+    """Return what a guardrail watches, as the begin of a sentence."""
+    return "coming back" if metric.kind == "back" else metric_title(metric.name)
+
+
+def settled_by(test: LiveTest, metric: MetricResult) -> tuple[int, int | None] | None:
+    """Return the units an arm, and the days in all, that settle a guardrail if the true difference is zero.
+
+    So many show its margin at a power of 0.8. None where that cannot be said.
+    """
+    result, margin = metric.result, metric.margin
+    if result is None or not margin:
+        return None
+    needed = units_per_arm((result.base_variance, result.arm_variance), margin)
+    now = min(result.base_units, result.arm_units)
+    return needed, None if test.days is None else round(test.days * needed / now)
+
+
+def settled_text(test: LiveTest, metric: MetricResult) -> str:
+    """Return what settles a guardrail: users an arm, and days where times are recorded."""
+    found = settled_by(test, metric)
+    if found is None:
+        return NOT_MEASURED
+    days = "" if found[1] is None else f", {count(found[1], 'day')} in all"
+    return f"{count(found[0], units_noun(test))} an arm{days}"
+
+
+def _keep_on(test: LiveTest, lead: ArmResult) -> str:
+    """Return what to do while a guardrail is open: wait for so many users, or accept the risk."""
+    if test.state != "guardrail_open":
+        return ""
+    needed = {each.name: (settled_by(test, each) or (0, None))[0] for each in lead.guardrails("open")}
+    last = max(lead.guardrails("open"), key=lambda each: needed[each.name])
+    result, subject = last.result, _subject(last)
+    if result is None or not needed[last.name]:
+        return f"Keep it running: {subject} is not settled, or accept the risk."
+    if needed[last.name] <= min(result.base_units, result.arm_units):
+        more = f"only more {units_noun(test)}s settle it"
+        return f"Keep it running: {subject} is close to its margin and {more}, or accept the risk."
+    takes = f"it takes {settled_text(test, last)} to settle {subject} if the true difference is zero"
+    return f"Keep it running: {takes}, or accept the risk."
 
 
 def worth_text(test: LiveTest) -> str:
@@ -174,11 +228,17 @@ def margin_text(metric: MetricResult) -> str:
 
 def _guardrails(lead: ArmResult) -> str:
     parts = []
-    for state, words in (("fails", "fails"), ("open", "is open")):
-        for each in lead.guardrails("fails" if state == "fails" else "open"):
-            result = each.result
-            ends = "" if result is None else f" {ends_text(each, result.low, result.high)}"
-            parts.append(f"{capital(_guarded(each))}{ends} {words}: {margin_text(each)}.")
+    for each in (*lead.guardrails("fails"), *lead.guardrails("open")):
+        result, below = each.result, each.higher_is_better is not False
+        ends = "" if result is None else f" {ends_text(each, result.low, result.high)}"
+        margin = change_text(each, None if each.margin is None else -each.margin if below else each.margin)
+        beyond = f"{'below' if below else 'above'} the margin of {margin}"
+        words = (
+            f"fails: all of it is {beyond}"
+            if each.guardrail == "fails"
+            else f"is undecided: it may {'fall' if below else 'rise'} {beyond}"
+        )
+        parts.append(f"{capital(_guarded(each))}{ends} {words}.")
     return " ".join(parts)
 
 

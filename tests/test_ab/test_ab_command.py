@@ -15,6 +15,7 @@ from live_test_rows import write_rows
 from ragtriage.dashboard.headlines.ab import ab_headline
 from ragtriage.data.ab.ab_test import LiveTest, TestOptions, live_test
 from ragtriage.data.ab.reading import read_test
+from ragtriage.metrics.statistics.power import units_per_arm
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +64,39 @@ def test_an_open_guardrail_keeps_a_better_arm_from_shipping(better: Path) -> Non
     test = concluded(better, guardrails={"back_within_7_days": 0.03})
     headline = ab_headline(test)
     assert (test.state, headline.state) == ("guardrail_open", "doubted")
-    assert headline.statement == "V2 beats V1: task completed +15.4 points; back within 7 days is not settled"
-    assert "is open: at least −3.0 points" in headline.detail
+    assert headline.statement == "V2 completes more, +15.4 points; coming back is not settled"
+    lead = test.lead
+    assert lead is not None
+    back = lead.guardrails("open")[0].result
+    assert back is not None
+    needed = units_per_arm((back.base_variance, back.arm_variance), 0.03)
+    days = round(14 * needed / min(back.base_units, back.arm_units))
+    assert headline.detail.startswith(
+        f"Keep it running: it takes {needed:,} users an arm, {days} days in all to settle coming back if "
+        "the true difference is zero, or accept the risk."
+    )
+    assert "is undecided: it may fall below the margin of −3.0 points" in headline.detail
+    assert "beats" not in headline.text
+
+
+def test_an_open_guardrail_with_users_enough_is_close_to_its_margin(tmp_path: Path) -> None:
+    """A margin at the difference seen itself stays open however small the interval is."""
+    file = write_rows(tmp_path / "rows.csv", slower=0.3)
+    result = next(each for each in concluded(file).results[0].metrics if each.name == "response_time").result
+    assert result is not None
+    test = concluded(file, guardrails={"response_time": result.difference})
+    detail = ab_headline(test).detail
+    assert test.state == "guardrail_open"
+    assert detail.startswith("Keep it running: response time is close to its margin and only more users")
+    assert f"it may rise above the margin of +{result.difference:.2f}" in detail
+
+
+def test_a_gain_is_named_after_its_metric(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "rows.csv", slower=-0.5)
+    guardrails = {"back_within_7_days": 0.001}
+    faster = ab_headline(concluded(file, metric="response_time", guardrails=guardrails)).statement
+    assert faster.startswith("V2 is lower in response time, −0.")
+    assert faster.endswith("; coming back is not settled")
 
 
 def test_a_failed_guardrail_comes_before_the_gain(tmp_path: Path) -> None:
@@ -86,7 +118,7 @@ def test_a_loss_is_no_smaller_for_an_open_guardrail(tmp_path: Path) -> None:
     headline = ab_headline(test)
     assert (test.state, headline.state) == ("worse", "bad")
     assert "Back within 7 days" in headline.detail
-    assert "is open: at least −0.1 points" in headline.detail
+    assert "it may fall below the margin of −0.1 points" in headline.detail
 
 
 def test_an_open_guardrail_is_said_where_the_deciding_metric_shows_nothing(tmp_path: Path) -> None:
@@ -94,7 +126,7 @@ def test_an_open_guardrail_is_said_where_the_deciding_metric_shows_nothing(tmp_p
     headline = ab_headline(test)
     assert (test.state, headline.state) == ("guardrail_open", "cannot tell")
     assert headline.statement.startswith("V2 against V1: cannot tell, task completed")
-    assert headline.statement.endswith("; back within 7 days is not settled")
+    assert headline.statement.endswith("; coming back is not settled")
     assert "users an arm" in headline.detail
 
 

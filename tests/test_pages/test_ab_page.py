@@ -135,7 +135,7 @@ def test_names_in_the_address_that_are_not_there_give_way(
     workspace: RunStore, kept: StoredTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = _open(workspace, monkeypatch, test="none", deciding="none", arm="none", look=10**9)
-    assert headline(app).startswith("V2 beats V1: task completed")
+    assert headline(app).startswith("V2 completes more, +")
 
 
 def test_a_broken_split_hides_all_else(
@@ -157,7 +157,7 @@ def test_a_damaged_test_is_named_and_the_others_are_shown(
     other = keep_test(workspace.workspace, read_test([rows_file]), TestOptions(), "other", "rows.csv")
     (other.folder / "test.json").write_text("{", encoding="utf-8")
     app = _open(workspace, monkeypatch)
-    assert headline(app).startswith("V2 beats V1")
+    assert headline(app).startswith("V2 beats V1: task completed")
     assert "test.json: cannot be read" in app.warning[0].value.replace("\\", "")
 
 
@@ -218,7 +218,7 @@ def test_a_file_is_read_previewed_and_kept(
     kept = find_test(workspace.workspace, "loaded here")
     assert kept.options.guardrails == {"response_time": 0.3}
     assert _selection(app).test == kept.test_id
-    assert headline(app).startswith("V2 beats V1: task completed")
+    assert headline(app).startswith("V2 completes more, +")
 
 
 def test_a_plan_takes_what_the_formulas_say(

@@ -9,9 +9,9 @@ import streamlit as st
 from ragtriage.dashboard.charts.live_tests import power_chart
 from ragtriage.dashboard.charts.tokens import THEMES
 from ragtriage.dashboard.headlines.ab import (
-    change_text,
     ends_text,
     metric_title,
+    settled_text,
     units_noun,
     value_text,
     worth_text,
@@ -21,11 +21,10 @@ from ragtriage.dashboard.present.page_html.blocks import ArmRow, Strip, arm_row,
 from ragtriage.dashboard.shell.components import WITHOUT_BAR, current_theme, draw, draw_html
 from ragtriage.dashboard.shell.session import go_to_page, open_store
 from ragtriage.dashboard.wording.escaping import capital, markdown_text, shorten
-from ragtriage.data.ab.ab_test import ArmResult, LiveTest, MetricResult
+from ragtriage.data.ab.ab_test import ArmResult, LiveTest
 from ragtriage.data.ab.stored_tests import arm_runs
 from ragtriage.data.store.workspace import Run
-from ragtriage.metrics.number_text import NOT_MEASURED, count, percent
-from ragtriage.metrics.statistics.power import units_per_arm
+from ragtriage.metrics.number_text import count, percent
 
 NAME = 26
 ROW = 34  # pixels
@@ -57,7 +56,7 @@ def arms_section(opened: Opened) -> None:
             _arm(opened, at, arm, runs)
     hidden = test.state == "split_broken"
     facts = [
-        "A name: its losses in Triage. The list: its cases" if runs else "",
+        "The name opens Triage, the list icon its cases" if runs else "",
         f"{capital(metric_title(test.metric))} with its 95 % interval" if test.metric and not hidden else "",
         f"{count(test.in_both, 'user')} in two arms left out" if test.in_both else "",
         *(f"left out: {why}, {n:,} in all" for why, n in test.left_out.items() if "two arms" not in why),
@@ -139,7 +138,10 @@ def before_section(opened: Opened) -> None:
 
 def _facts(test: LiveTest, lead: ArmResult) -> list[tuple[str, str]]:
     metric = lead.decides
-    facts = [_to_settle(test, each) for each in lead.guardrails("open")]
+    facts = [
+        (f"To settle “{metric_title(each.name)}” if the true difference is zero", settled_text(test, each))
+        for each in lead.guardrails("open")
+    ]
     if metric.outcome == "cannot tell" and metric.needed_per_arm is not None:
         facts.append(
             ("To show the difference seen", f"{count(metric.needed_per_arm, units_noun(test))} an arm")
@@ -166,16 +168,3 @@ def _facts(test: LiveTest, lead: ArmResult) -> list[tuple[str, str]]:
     if lead.looks:
         facts.append(("Looks so far, all allowed", f"{len(lead.looks):,}"))
     return facts
-
-
-def _to_settle(test: LiveTest, metric: MetricResult) -> tuple[str, str]:
-    """Return what a guardrail takes to hold where nothing is lost in truth: its margin shown at power 0.8."""
-    result, margin = metric.result, metric.margin
-    title = f"To settle “{metric_title(metric.name)}” if nothing is lost"
-    if result is None or not margin:
-        return title, NOT_MEASURED
-    needed = units_per_arm((result.base_variance, result.arm_variance), margin)
-    now = min(result.base_units, result.arm_units)
-    days = "" if test.days is None else f", {count(round(test.days * needed / now), 'day')} in all"
-    lost = f" ({change_text(metric, -margin)})" if metric.kind == "mean" else ""
-    return title + lost, f"{count(needed, units_noun(test))} an arm{days}"
