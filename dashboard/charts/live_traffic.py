@@ -334,7 +334,7 @@ def _mark_fill(row: TopicRow, before: bool, tokens: Tokens) -> str:
 
 def _topic_text(row: TopicRow, clickable: bool) -> str:
     sure = "" if row.is_change else ", may be chance"
-    click = "<br>click: its cases" if clickable else ""
+    click = "<br>Click for its refused cases" if clickable else ""
     return (
         f"<b>{chart_text(shorten(row.name, 40))}</b>: {percent(row.before)} of {row.calls_before:,} before, "
         f"{percent(row.since)} of {row.calls_since:,} since{sure}<br>"

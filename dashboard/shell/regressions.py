@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,19 +12,20 @@ from ragtriage.dashboard.shell.session import open_store
 from ragtriage.dashboard.shell.user import attempt
 from ragtriage.dashboard.wording.escaping import markdown_text
 from ragtriage.data.datasets.dataset import Dataset, create_dataset, datasets
-from ragtriage.data.datasets.regressions import Added, add_regressions
+from ragtriage.data.datasets.regressions import Added, add_regressions, questions_of
+from ragtriage.data.text.tokens import folded_question
 from ragtriage.metrics.number_text import count
 
 NEW = ""  # among the datasets: a new one
 Samples = Callable[[], Sequence[Mapping[str, Any]]]
 
 
-def into_dataset(key: str, n: int, project: str, source: str, samples: Samples) -> bool:
-    """Ask which dataset takes questions, and add them; return whether the button was pressed.
+def into_dataset(key: str, questions: Sequence[str], project: str, source: str, samples: Samples) -> None:
+    """Ask which dataset takes questions, and add them; what came of it is shown until `forget_said`.
 
     Args:
         key: of the widgets.
-        n: how many questions there are.
+        questions: the different ones.
         project: that they are of, for the name of a new dataset.
         source: where they went wrong.
         samples: returns them in the native form, once the button was pressed.
@@ -34,7 +34,7 @@ def into_dataset(key: str, n: int, project: str, source: str, samples: Samples) 
     if not sets:
         st.write("There is no dataset yet, and so no corpus to look up gold in.")
         st.code("ragtriage dataset from-questions RUN CORPUS", language="bash")
-        return False
+        return
     name = {**{key: each.name for key, each in sets.items()}, NEW: "a new dataset"}
     into = str(st.selectbox("Into", [*sets, NEW], format_func=name.__getitem__, key=f"{key}_into"))
     new_name, corpus_of = "", None
@@ -44,12 +44,25 @@ def into_dataset(key: str, n: int, project: str, source: str, samples: Samples) 
             "On the corpus of", list(sets), format_func=name.__getitem__, key=f"{key}_corpus"
         )
         corpus_of = sets[str(chosen)]
-    st.caption("Gold that is known is kept, else search proposes some. All wait in the review.")
-    label = f"Add {count(n, 'question')} to the review"
-    if not st.button(label, key=f"{key}_add", type="primary", disabled=not n):
-        return False
-    attempt(partial(_add, sets.get(into), new_name, corpus_of, source, samples))
-    return True
+    known = questions_of(sets[into]) if into in sets else set[str]()
+    there = sum(folded_question(each) in known for each in questions)
+    new = len(questions) - there
+    if there:
+        st.text(f"{there:,} of {count(len(questions), 'question')} are there already, {new:,} are new.")
+    st.caption("Known gold is kept; otherwise search suggests it. All questions go to review.")
+
+    def add() -> None:
+        st.session_state[f"{key}_said"] = _add(sets.get(into), new_name, corpus_of, source, samples)
+
+    label = f"Add {count(new, 'question')} to the review" if new else "No new question to add"
+    st.button(label, key=f"{key}_add", type="primary", disabled=not new, on_click=attempt, args=(add,))
+    if said := st.session_state.get(f"{key}_said"):
+        st.success(said)
+
+
+def forget_said(key: str) -> None:
+    """Drop what came of adding questions: where they were asked for is closed."""
+    st.session_state.pop(f"{key}_said", None)
 
 
 def _add(dataset: Dataset | None, name: str, corpus_of: Dataset | None, source: str, samples: Samples) -> str:

@@ -44,7 +44,7 @@ def add_regressions(
         DataError: there is no corpus, or a record is no question.
     """
     corpus = (corpus_of or dataset).corpus()
-    known = {folded_question(item.question) for batch in dataset.batches() for item in batch.items}
+    known = questions_of(dataset)
     fresh: dict[str, dict[str, Any]] = {}
     again = 0
     for record in records:
@@ -61,6 +61,11 @@ def add_regressions(
         raise DataError(f"{source}: holds no question; accepted: samples with a question")
     batch = dataset.add_batch(items, corpus, {**read.facts, "regression": source})
     return Added(len(batch.items), again, read.notes)
+
+
+def questions_of(dataset: Dataset) -> set[str]:
+    """Return the questions of all batches of a dataset, folded: by which one is known to be there already."""
+    return {folded_question(item.question) for batch in dataset.batches() for item in batch.items}
 
 
 def regression_id(question: str) -> str:

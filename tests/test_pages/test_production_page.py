@@ -160,8 +160,9 @@ def test_a_click_on_a_topic_lists_its_cases(tmp_path: Path, monkeypatch: pytest.
     }
     app.run()
     assert not app.exception
-    assert _selection(app).slices == {"topic": "pay"}
-    assert "60 of 180" in html_text(app) or "60" in headline(app)
+    assert (_selection(app).slices, _selection(app).refused) == ({"topic": "pay"}, "yes")
+    assert "30 of 180" in headline(app)
+    assert "whatever the context held" in page_text(app)
 
 
 def test_a_regression_set_waits_in_the_review(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +170,8 @@ def test_a_regression_set_waits_in_the_review(tmp_path: Path, monkeypatch: pytes
     dataset = _dataset(store)
     app = _open(store, monkeypatch)
     app.button(key="regression_open").click().run()
+    assert "1 of 6 questions are there already, 5 are new." in [each.value for each in app.text]
+    assert app.button(key="regression_add").label == "Add 5 questions to the review"
     app.button(key="regression_add").click().run()
     assert not app.exception
     batches = dataset.batches()
@@ -177,7 +180,11 @@ def test_a_regression_set_waits_in_the_review(tmp_path: Path, monkeypatch: pytes
     assert len(questions) == len(set(questions)) == len(_facts(store).to_label) - 1  # one was there already
     assert batches[1].facts["regression"].startswith("live, 2026-03-01T12:30")
     assert all(item.tags["from"] == batches[1].facts["regression"] for item in batches[1].items)
-    assert "added to" in app.toast[0].value
+    assert "added to" in app.success[0].value
+    button = app.button(key="regression_add")
+    assert (button.disabled, button.label) == (True, "No new question to add")
+    said = "{0} of {0} questions are there already, 0 are new.".format(len(questions) + 1)
+    assert said in [each.value for each in app.text]
 
 
 def test_a_new_set_takes_the_corpus_of_another(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from ragtriage.dashboard.shell.regressions import into_dataset
+from ragtriage.dashboard.shell.regressions import forget_said, into_dataset
 from ragtriage.dashboard.shell.session import View
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.data.cases.cases import read_cases
@@ -38,8 +38,10 @@ def add_menu(view: View, diagnosis: Diagnosis, rows: IntArray) -> None:
             st.markdown(f"**{count(len(chosen), 'question')}** of {count(len(questions), 'case')}, each once")
             into_dataset(
                 "cases",
-                len(chosen),
+                list(first),
                 view.project,
                 f"{view.project}, {view.labels[view.run.run_id]}",
                 lambda: [native_record(sample) for sample in read_cases(scored, chosen)],
             )
+        else:
+            forget_said("cases")

@@ -216,6 +216,8 @@ def filter_bar(diagnosis: Diagnosis, candidates: IntArray) -> None:
             _popover(diagnosis)
         if current_selection().unfiltered() != current_selection().with_(case=""):
             st.button("Clear filters", key="clear", type="tertiary", on_click=_clear_filters)
+    if chosen.refused == "yes":
+        st.markdown("Only **refused** cases, whatever the context held; the chips say what failed first")
     if chosen.cohort:
         st.markdown(f"Only cases where **{markdown_text(cohort_title(chosen.cohort))}**")
 

@@ -135,9 +135,11 @@ def _open_step(opened: Opened, first: float, last: float) -> None:
 
 
 def _open_topic(opened: Opened, topic: str) -> None:
-    """Open the cases of a topic, against the earlier part, so that the way back leads here."""
+    """Open the refused cases of a topic, or all where none is, against the earlier part."""
     sides = opened.part(later=True), opened.part(later=False)
-    open_run(opened, "cases", *sides, slices={"topic": topic})
+    rows = opened.facts.topics.rows if opened.facts.topics is not None else ()
+    refused = "yes" if any(row.name == topic and row.since > 0 for row in rows) else ""
+    open_run(opened, "cases", *sides, slices={"topic": topic}, refused=refused)
 
 
 def topics_section(opened: Opened) -> None:
@@ -163,5 +165,5 @@ def topics_section(opened: Opened) -> None:
     else:
         draw(figure, "live_topics", alt, theme=None, config=WITHOUT_BAR)
     hollow = "Diamond: before, dot: since, hollow: may be chance."
-    click = " A click lists the cases of a topic." if clickable else ""
+    click = " Click a topic for its refused cases." if clickable else ""
     st.caption(f"{markdown_text(mix_text(facts))} {hollow}{click}")

@@ -10,7 +10,7 @@ import streamlit as st
 
 from ragtriage.dashboard.headlines.production import production_headline, since_text
 from ragtriage.dashboard.pages.production.live_view import Opened
-from ragtriage.dashboard.shell.regressions import into_dataset
+from ragtriage.dashboard.shell.regressions import forget_said, into_dataset
 from ragtriage.dashboard.shell.session import current_selection
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.dashboard.tables.live_traffic import alert_title
@@ -39,7 +39,9 @@ def rules_menu(opened: Opened) -> None:
         told = [
             name for name, there in (("a command", notify.command), ("a webhook", notify.webhook)) if there
         ]
-        st.caption(f"Told: {' and '.join(told) or 'nobody; [notify] in the policy says whom'}.")
+        st.caption(
+            f"Told: {' and '.join(told)}." if told else "Nobody is notified: set [notify] in the policy."
+        )
 
 
 def share_menu(opened: Opened) -> None:
@@ -76,6 +78,7 @@ def regression_button(opened: Opened) -> None:
 
 def _close() -> None:
     st.session_state[OPEN] = False
+    forget_said("regression")
 
 
 def _chosen(opened: Opened, complete: bool) -> list[ToLabel]:
@@ -99,8 +102,5 @@ def _form(opened: Opened) -> None:
     )
     source = f"{facts.project}, {iso(times.later)[:16]} to {iso(times.last)[:16]}"
     traces = [row.trace_id for row in rows]
-    if into_dataset(
-        "regression", len(rows), facts.project, source, lambda: kept_samples(opened.calls, traces)
-    ):
-        _close()
-        st.rerun()
+    questions = [row.question for row in rows]
+    into_dataset("regression", questions, facts.project, source, lambda: kept_samples(opened.calls, traces))
