@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from math import isfinite
+from math import ceil, isfinite
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,6 +22,7 @@ from ragtriage.metrics.statistics.intervals import Interval
 
 HEIGHT = 372  # pixels
 LANES = ((0.70, 0.94), (0.425, 0.615), (0.20, 0.34), (0.0, 0.115))  # from top to bottom, of the height
+TICK = 20  # percent, between two lines of a share
 GAP = 0.06  # of a step, between two intervals
 TOPIC_ROW, TOPIC_FRAME, MOST_TOPICS = 22, 30, 13
 NAME, RELEASE = 18, 26  # characters
@@ -126,6 +127,7 @@ def _measure_lane(figure: go.Figure, lane: int, measure: Measure, facts: Product
     ]
     drawn += [] if measure.limit is None else [scale * measure.limit]
     low, high = (min(drawn), max(drawn)) if drawn else (0.0, scale)
+    high = min(ceil(high / TICK) * TICK, 100.0) if in_percent(measure) else high  # so that its top is named
     room = 0.06 * ((high - low) or scale)
     start = -room if low - room < 0 <= low else low - room
     figure.update_layout(
@@ -164,8 +166,16 @@ def _step_text(measure: Measure, first: float, last: float, value: Interval, fac
     few = ", too few to tell" if value.n_scored < FEWEST else ""
     return (
         f"{clock(first, span)} to {clock(last, span)} UTC: <b>{value_text(measure, value.mean)}</b><br>"
-        f"{ends_text(measure, value)}, {noun}{few}<br>click: this time as a run"
+        f"{ends_text(measure, value)}, {noun}{few}<br>{_sampled_text(first, last, facts)}"
+        "<br>Click to open this window in Triage"
     )
+
+
+def _sampled_text(first: float, last: float, facts: Production) -> str:
+    """Return how many calls of a step its run holds, as "770 calls, 109 kept"."""
+    times, traffic = facts.times, facts.traffic
+    inside = slice(*(round((end - times.first) / times.piece) for end in (first, last)))
+    return f"{count(int(traffic.calls[inside].sum()), 'call')}, {int(traffic.kept[inside].sum()):,} kept"
 
 
 def _token_lane(figure: go.Figure, facts: Production, tokens: Tokens) -> None:

@@ -31,7 +31,7 @@ FIRST_TRACE = Headline(
 )
 TITLES = {"wrongly_refused": "wrongly refused", "refused": "refused", "errors": "errors"}
 SUBJECTS = {"wrongly_refused": "wrong refusals", "refused": "refusals", "errors": "errors"}
-RELEASE = 24  # characters of its name
+RELEASE, SHORT = 24, 3  # characters of its name
 
 
 def measure_title(name: str) -> str:
@@ -147,8 +147,14 @@ def _moved(measure: Measure, facts: Production) -> str:
     if start.endswith(" %") and end.endswith(" %"):
         start = start.removesuffix(" %")
     release = facts.times.release
-    when = f"with {shorten(release, RELEASE)}" if release else since_text(facts)
+    when = f"with {release_text(release)}" if release else since_text(facts)
     return f"{subject} {verb} from {start} to {end} {when}"
+
+
+def release_text(release: str) -> str:
+    """Return a release as it stands in a sentence: a short name or a number says that it is one."""
+    bare = len(release) <= SHORT or release[0].isdigit()
+    return f"{'release ' if bare else ''}{shorten(release, RELEASE)}"
 
 
 def mean_before(measure: Measure) -> float:
@@ -228,7 +234,7 @@ def _quiet(facts: Production, scored: Measure | None) -> Headline:
 
 def _failing(facts: Production) -> str:
     """Return what no rule watches and most calls have: an error or a refusal; "" for neither."""
-    said = {"errors": ("call", "failed"), "refused": ("answered call", "were refused")}
+    said = {"errors": ("call", "failed"), "refused": ("call", "were refused")}
     said["wrongly_refused"] = ("answerable call", "were wrongly refused")
     for name, (noun, verb) in said.items():
         measure = facts.measure(name)
@@ -254,24 +260,37 @@ def _detail(facts: Production) -> str:
     refusals, score = facts.refusals, facts.score
     if refusals is not None and refusals.since.n_scored:
         n = refusals.since.n_scored
-        noun = "answerable call" if refusals.name == "wrongly_refused" else "answered call"
+        noun = "answerable call" if refusals.name == "wrongly_refused" else "call"
         hits = round(refusals.since.mean * n)
-        parts.append(f"{hits:,} of {count(n, noun)} {since_text(facts)} refused")
+        parts.append(f"{hits:,} of {count(n, noun)} {since_text(facts)} were refused")
     if score is not None and score.since.n_scored:
         name = measure_title(score.name)
-        if score.change is not None:
-            ends = interval_text(score.change.low, score.change.high)
-            parts.append(f"{name.lower()} {signed(score.change.value)} {ends}")
+        if score.change is not None and score.change.is_change:
+            parts.append(f"{name.lower()} changed by {change_text(score)} {_ends_of_change(score)}")
         else:
             parts.append(
                 f"{name.lower()} {value_text(score, score.since.mean)} {ends_text(score, score.since)}"
             )
     sentence = "; ".join(parts)
     share, n = facts.context_had_it
-    had = f" In {percent(share)} of {n:,} kept refusals the context had the answer." if n >= FEWEST else ""
+    wrong = "wrong refusals" if refusals is not None and refusals.name == "wrongly_refused" else "refusals"
+    had = (
+        f" In {percent(share)} of the {n:,} {wrong} that are kept the context had the answer."
+        if n >= FEWEST
+        else ""
+    )
     return (
         f"{sentence}.{had}" if sentence else f"{count(facts.calls, 'call')}, of which no answer is recorded."
     )
+
+
+def _ends_of_change(measure: Measure) -> str:
+    """Format the interval of a change that is known."""
+    if measure.change is None:
+        return ""
+    scale, digits = (100.0, 0) if in_percent(measure) else (1.0, 2)
+    low, high = (signed(scale * end, digits) for end in (measure.change.low, measure.change.high))
+    return f"[{low}, {high}]"
 
 
 def _doubt(facts: Production) -> str:
@@ -291,17 +310,18 @@ def band_facts(facts: Production) -> list[str]:
     shown = f"{day}{clock(begin, span)} to {clock(end, span)} UTC"
     kept = f" ({percent(facts.judged / facts.calls)})" if facts.calls else ""
     weighted = ", weighted" if any(each.stratum.rate < 1 for each in facts.sampling.strata) else ""
-    silent = (
-        f" · {traffic.silent} of {last - first} {piece_noun(times.piece)} silent" if traffic.silent else ""
-    )
+    silent = f" · {_silence_text(facts)}" if traffic.silent else ""
     return [
         f"{count(facts.calls, 'call')} · {shown}",
         f"{facts.judged:,} judged{kept}{weighted}{silent}",
     ]
 
 
-def piece_noun(seconds: int) -> str:
-    """Return what the pieces of a time are called."""
-    return (
-        "min" if seconds == 60 else f"× {seconds // 60} min" if seconds < HOUR else f"× {seconds // HOUR} h"
-    )
+def _silence_text(facts: Production) -> str:
+    """Return how long no call came, as "13 silent minutes, no silent window"."""
+    seconds, n = facts.times.piece, facts.traffic.silent
+    long = f"{seconds // 60} min" if seconds < HOUR else f"{seconds // HOUR} h"
+    said = count(n, "silent minute") if seconds == 60 else f"{n:,} × {long} silent"
+    rule = next((each for each in facts.alerts if each.rule.silent == "traffic"), None)
+    silent = rule is None or any(each.window.position == "beyond" for each in rule.windows)
+    return said if silent else f"{said}, no silent window"

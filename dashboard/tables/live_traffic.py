@@ -18,8 +18,11 @@ from ragtriage.dashboard.headlines.production import (
     value_text,
 )
 from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.data.live.alerts.rules import is_percentile
 from ragtriage.data.live.alerts.states import AlertState, rule_title
-from ragtriage.data.live.production.facts import Measure, Production
+from ragtriage.data.live.policy import Alert
+from ragtriage.data.live.production.buckets import SHARES
+from ragtriage.data.live.production.facts import Measure, Production, limit_of
 from ragtriage.data.live.production.labelling import ToLabel
 from ragtriage.data.live.production.times import clock
 from ragtriage.metrics.live.change import difference_between
@@ -57,7 +60,9 @@ def lanes_title(facts: Production) -> str:
         jump = difference_between(worse.steps[at - 1], worse.steps[at])
         if jump is not None and jump.is_change:
             same = facts.topics is not None and not facts.topics.mix.is_change
-            return f"{subject} {verb} at the release{', not with what is asked' if same else ''}"
+            return (
+                f"{subject} {verb} with the release{', not because users ask other things' if same else ''}"
+            )
     return f"{subject} {verb} {since_text(facts)}"
 
 
@@ -68,15 +73,15 @@ def topics_title(facts: Production) -> str:
         return "Topics"
     known = [row for row in topics.rows if row.calls_since and row.calls_before]
     rose = [row for row in known if row.is_change and row.change > 0]
-    subject = capital(measure_title(refusals.name))
+    more = f"More {SUBJECTS.get(refusals.name, refusals.name)}"
     left = [row for row in known if row not in rose]
     if not rose:
-        return f"{subject} more in no topic beyond chance"
+        return f"{more} in no topic beyond chance"
     if not left:
-        return f"{subject} more in every topic"
+        return f"{more} in every topic"
     if len(left) == 1:
-        return f"{subject} more in every topic but {shorten(left[0].name, 20)}"
-    return f"{subject} more in {len(rose)} of {len(known)} topics"
+        return f"{more} in every topic except {shorten(left[0].name, 20)}"
+    return f"{more} in {len(rose)} of {len(known)} topics"
 
 
 def measure_table(facts: Production) -> ResultTable:
@@ -94,7 +99,9 @@ def measure_table(facts: Production) -> ResultTable:
         }
         for each in facts.measures
     ]
-    note = "Refusals, errors and latency are of all calls; scores are of the kept ones, weighted by 1 / rate."
+    exact = [measure_title(each.name) for each in facts.measures if each.of_all]
+    scores = "; scores are of the kept ones, weighted by 1 / rate" if facts.score is not None else ""
+    note = f"Of all calls: {', '.join(exact)}{scores}."
     return ResultTable(f"Measures {since_text(facts)}", tuple(rows), note)
 
 
@@ -109,11 +116,22 @@ def limit_text(measure: Measure) -> str:
 def alert_title(alert: AlertState, facts: Production) -> str:
     """Return a rule in a few words, as "Refused ≤ 15 %"."""
     measure = facts.measure(alert.rule.metric)
-    if measure is None or measure.rule is None:
+    if not alert.rule.metric:
         return capital(rule_title(alert.rule))
+    if measure is None or measure.rule is None:
+        return _unmeasured_title(alert.rule)
     same = measure.rule.model_copy(update={"at_most": alert.rule.at_most, "at_least": alert.rule.at_least})
     sign, limit = ("≤", same.at_most) if same.at_most is not None else ("≥", same.at_least)
     return f"{capital(measure_title(measure.name))} {sign} {value_text(measure, limit)}"
+
+
+def _unmeasured_title(rule: Alert) -> str:
+    """Return a rule on what no call has, as "Latency p95 ≤ 4,000 ms"."""
+    limit = limit_of(rule) or 0.0
+    text = percent(limit) if rule.metric in SHARES else f"{limit:,g}"
+    unit = " ms" if is_percentile(rule.metric) else ""
+    sign = "≤" if rule.at_most is not None else "≥"
+    return f"{capital(rule.metric.replace('_', ' '))} {sign} {text}{unit}"
 
 
 def alert_since(alert: AlertState, facts: Production) -> str:
@@ -141,6 +159,8 @@ def alert_windows(alert: AlertState) -> str:
     if alert.state == "cannot_tell":
         few = sum(window.position == "too_few" for window in known)
         return f"{few:,} of {len(known):,} too few"
+    if alert.rule.silent and not beyond:
+        return "no silent window"
     return f"{beyond:,} of {count(len(known), 'window')}"
 
 
@@ -193,20 +213,31 @@ def mix_text(facts: Production) -> str:
     if topics is None:
         return ""
     mix, whole = (number(100 * part, 1) for part in (topics.by_mix, topics.change))
-    part = f"the mix of topics explains {mix} of {whole} points"
+    part = f"the mix explains {mix} of the {whole} points"
     if topics.mix.is_change:
-        return f"What is asked changed, {percent(topics.mix.moved)} of the calls moved: {part}."
-    return f"What is asked did not change beyond chance: {part}."
+        moved = percent(topics.mix.moved)
+        return f"Users ask about other topics than before, {moved} of the calls moved; {part}."
+    return f"Users ask about the same topics as before; {part}."
 
 
-def label_title(facts: Production) -> str:
-    """Return which questions to label first."""
+def label_title(facts: Production, shown: int = 0) -> str:
+    """Return which questions to label first, and how many of them are shown where that is not all."""
     complete = [row for row in facts.to_label if row.context_complete]
     if complete:
-        return f"Label first: {count(len(complete), 'question')} refused, context complete"
+        return f"Label first: {_of_shown(shown, len(complete))} refused, context complete"
     if not facts.to_label:
         return "Nothing to label first: no call was refused or disliked"
-    return f"Label first: {count(len(facts.to_label), 'question')} refused or disliked"
+    return f"Label first: {_of_shown(shown, len(facts.to_label))} refused or disliked"
+
+
+def _of_shown(shown: int, n: int) -> str:
+    return f"{shown:,} of {count(n, 'question')}" if 0 < shown < n else count(n, "question")
+
+
+def before_title(facts: Production) -> str:
+    """Return the name of the score before, as "correctness before"."""
+    name = "score" if facts.score is None else measure_title(facts.score.name).lower()
+    return f"{name} before"
 
 
 def label_table(facts: Production, most: int = 10) -> ResultTable:
@@ -216,11 +247,11 @@ def label_table(facts: Production, most: int = 10) -> ResultTable:
             "Question": shorten(" ".join(row.question.split()), QUESTION),
             "Calls": Count(row.calls),
             "Context complete": context_word(row),
-            "Before": number(row.before, 1),
+            capital(before_title(facts)): number(row.before, 1),
         }
         for row in facts.to_label[:most]
     ]
-    return ResultTable(label_title(facts), tuple(rows))
+    return ResultTable(label_title(facts, len(rows)), tuple(rows))
 
 
 def context_word(row: ToLabel) -> str:
@@ -243,6 +274,23 @@ def sampling_table(facts: Production) -> ResultTable:
     return ResultTable(sampling_title(facts), tuple(rows), f"{sampling_note(facts)}{intake_note(facts)}")
 
 
+def empty_strata(facts: Production) -> dict[str, float]:
+    """Return the strata without a call since, each with the rate at which it is kept."""
+    there = {each.stratum.name for each in facts.sampling.strata}
+    keep = facts.policy.policy.keep
+    return {name: getattr(keep, name) for name in STRATA if name not in there}
+
+
+def refusals_note(facts: Production) -> str:
+    """Return how wrong refusals here relate to those of gates and of Triage; "" where none can be told."""
+    if facts.refusals is None or facts.refusals.name != "wrongly_refused":
+        return ""
+    return (
+        " Wrongly refused: of all answerable calls, whatever the context held. Gates say refused although "
+        "answerable, the same of the sample; Triage counts wrong refusals of all questions."
+    )
+
+
 def sampling_title(facts: Production) -> str:
     """Return how many calls are judged since, and how they are weighted."""
     judged = f"Judged {facts.judged_since:,} of {count(facts.calls_since, 'call')}"
@@ -259,7 +307,7 @@ def sampling_note(facts: Production) -> str:
     name, weighted = capital(measure_title(sampling.metric)), number(sampling.weighted)
     return (
         f"{name} {since_text(facts)} is {weighted}, weighted. The plain mean of the judged calls, "
-        f"{number(sampling.plain)}, is of an uneven sample: never report it."
+        f"{number(sampling.plain)}, is of an uneven sample: do not report it."
     )
 
 

@@ -11,8 +11,16 @@ import pytest
 from command_line import run
 from live_traffic import ALERTS, HALF, PROJECT, START, traffic
 
-from ragtriage.dashboard.headlines.production import production_headline
-from ragtriage.dashboard.tables.live_traffic import sampling_table
+from ragtriage.dashboard.headlines.production import production_headline, release_text
+from ragtriage.dashboard.tables.live_traffic import (
+    alert_title,
+    alert_windows,
+    empty_strata,
+    label_title,
+    mix_text,
+    sampling_table,
+    topics_title,
+)
 from ragtriage.data.errors import DataError, InputError
 from ragtriage.data.live.calls import LATE, Calls, add_to_count
 from ragtriage.data.live.policy import read_policy
@@ -42,8 +50,8 @@ def test_refusals_rise_with_the_release(tmp_path: Path) -> None:
     assert (facts.times.later, facts.times.release) == (HALF, "two")
     assert [each.n_scored for each in refusals.steps] == [30] * 12
     headline = production_headline(facts)
-    assert (headline.state, headline.statement) == ("bad", "Refusals rose from 10 to 50 % with two")
-    assert "90 of 180 answered calls since 12:30 refused" in headline.detail
+    assert (headline.state, headline.statement) == ("bad", "Refusals rose from 10 to 50 % with release two")
+    assert "90 of 180 calls since 12:30 were refused" in headline.detail
     assert facts.alerts[0].state == "firing"
     assert facts.alerts[0].since == HALF
 
@@ -89,7 +97,7 @@ def test_a_majority_of_refusals_or_errors_is_bad_though_no_rule_says_so(tmp_path
     refusing = production_headline(shown(tmp_path / "refusing", scores=(None, None), refused=(1, 1)))
     assert (refusing.state, refusing.statement) == (
         "bad",
-        "180 of 180 answered calls since 12:30 were refused",
+        "180 of 180 calls since 12:30 were refused",
     )
     store = traffic(tmp_path / "failing", scores=(None, None), published=False)
     with Calls.of(store.workspace, PROJECT).changing() as connection:
@@ -172,12 +180,12 @@ def test_a_silent_judge_comes_before_every_other_alert(tmp_path: Path) -> None:
 def test_the_farthest_alert_leads(tmp_path: Path) -> None:
     facts = shown(tmp_path, refused=(10, 2), scores=(0.9, 0.1), policy=f"{ALERTS}fewest = 5")
     assert [each.state for each in facts.alerts] == ["firing", "firing"]
-    assert production_headline(facts).statement == "Correctness fell from 0.82 to 0.05 with two"
+    assert production_headline(facts).statement == "Correctness fell from 0.82 to 0.05 with release two"
 
 
 def test_what_no_rule_watches_is_said_where_it_got_worse(tmp_path: Path) -> None:
     headline = production_headline(shown(tmp_path, refused=(10, 2)))
-    assert (headline.state, headline.statement) == ("bad", "Refusals rose from 10 to 50 % with two")
+    assert (headline.state, headline.statement) == ("bad", "Refusals rose from 10 to 50 % with release two")
 
 
 def test_topics_add_up_to_the_change(tmp_path: Path) -> None:
@@ -308,3 +316,32 @@ def test_without_calls_before_nothing_is_compared(tmp_path: Path) -> None:
     assert (facts.calls_before, facts.topics) == (0, None)
     assert all(each.change is None for each in facts.measures)
     assert production_headline(facts).state == "cannot tell"
+
+
+def test_words_of_a_release_a_rule_without_data_and_what_is_not_shown(tmp_path: Path) -> None:
+    assert [release_text(name) for name in ("2", "two", "2026.11", "V3 strict prompt")] == [
+        "release 2", "release two", "release 2026.11", "V3 strict prompt",
+    ]  # fmt: skip
+    rules = '[[alerts]]\nmetric = "latency_p95"\nat_most = 4000\n[[alerts]]\nsilent = "traffic"'
+    facts = shown(tmp_path, refused=(10, 2), policy=rules)
+    assert [alert_title(each, facts) for each in facts.alerts] == [
+        "Latency p95 ≤ 4,000 ms", "Silence of the traffic",
+    ]  # fmt: skip
+    assert alert_windows(facts.alerts[1]) == "no silent window"
+    n = len(facts.to_label)
+    assert label_title(facts, 2).startswith(f"Label first: 2 of {n} questions")
+    assert label_title(facts, n).startswith(f"Label first: {n} questions")
+    assert empty_strata(facts) == {"error": 1.0, "thumbs_down": 1.0}
+    assert topics_title(facts) == "More refusals in every topic"
+    assert mix_text(facts).startswith(
+        "Users ask about the same topics as before; the mix explains 0.0 of the 40.0"
+    )
+    assert facts.traffic.kept.tolist() == facts.traffic.calls.tolist()
+
+
+def test_a_change_within_chance_is_no_finding(tmp_path: Path) -> None:
+    worse = production_headline(shown(tmp_path / "worse", scores=(0.9, 0.2))).detail
+    assert "correctness changed by −0.63 [−" in worse
+    same = production_headline(shown(tmp_path / "same")).detail
+    assert "correctness 0.81 [" in same
+    assert "changed" not in same

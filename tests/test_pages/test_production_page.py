@@ -59,7 +59,7 @@ def _dataset(store: RunStore) -> Dataset:
 @pytest.mark.parametrize(
     ("changes", "statement"),
     [
-        ({"refused": (10, 2), "policy": ALERTS}, "Refusals rose from 10 to 50 % with two"),
+        ({"refused": (10, 2), "policy": ALERTS}, "Refusals rose from 10 to 50 % with release two"),
         ({"scores": (None, None)}, "Traffic only: nothing is judged"),
         ({"policy": ALERTS, "every": 60}, "Only 5 calls in the 12:55 window: too few to tell"),
         ({"policy": ALERTS.replace("0.5\n[[", "1.0\n[[")}, "No alert in 1 hour, 360 judged"),
@@ -119,7 +119,7 @@ def test_the_whole_time_is_compared_with_the_time_before(
     app = _open(store, monkeypatch, project=PROJECT, live_span=span)
     assert headline(app) == "Refusals rose from 10 to 50 % since 12:30"
     app.selectbox(key="pick_live_span").select("").run()
-    assert headline(app) == "Refusals rose from 10 to 50 % with two"
+    assert headline(app) == "Refusals rose from 10 to 50 % with release two"
     app.selectbox(key="pick_live_against").select("before").run()
     assert _selection(app).live_against == "before"
     assert "360 judged" in html_text(app)
@@ -207,7 +207,7 @@ def test_nothing_that_writes_is_there_where_it_is_only_read(
     _dataset(store)
     monkeypatch.setenv(READ_ONLY, "1")
     app = _open(store, monkeypatch)
-    assert headline(app) == "Refusals rose from 10 to 50 % with two"
+    assert headline(app) == "Refusals rose from 10 to 50 % with release two"
     keys = {button.key for button in app.button}
     assert "regression_open" not in keys
     assert "live_triage" in keys

@@ -46,7 +46,7 @@ def tiles_of(facts: Production) -> list[Tile]:
 def _tile(measure: Measure, facts: Production) -> Tile:
     since, (state, word) = measure.since, _state(measure)
     limit = limit_text(measure)
-    n = f"all {since.n_scored:,} calls" if measure.of_all else f"{since.n_scored:,} judged"
+    n = f"all {since.n_scored:,} calls" if measure.of_all else _scored_text(measure, facts)
     effective = since.n_effective
     weighs = (
         f" (effective {effective:,.0f})" if effective is not None and effective < since.n_scored - 0.5 else ""
@@ -62,11 +62,27 @@ def _tile(measure: Measure, facts: Production) -> Tile:
         word,
         f"{changed}{sure or since_words}" if changed else "",
         " · ".join(
-            filter(None, [ends_text(measure, since), f"{n}{weighs}", f"limit {limit}" if limit else ""])
+            filter(
+                None,
+                [
+                    ends_text(measure, since),
+                    f"{n}{weighs}",
+                    f"limit {limit}".replace(" ", "\N{NO-BREAK SPACE}") if limit else "",
+                ],
+            )
         ),
         _strip(measure, state),
         help="Of all calls." if measure.of_all else "Of the kept calls, each weighted by 1 / its rate.",
     )
+
+
+def _scored_text(measure: Measure, facts: Production) -> str:
+    """Return of how many calls a score is: where answering changed too, of those that were answered."""
+    n, refusals = measure.since.n_scored, facts.refusals
+    changed = refusals is not None and refusals.change is not None and refusals.change.is_change
+    if changed and 0 < n < facts.judged_since:
+        return f"of the {n:,} answered"
+    return f"{n:,} {'judged' if n <= facts.judged_since else 'scored'}"
 
 
 def _state(measure: Measure) -> tuple[State, str]:

@@ -17,12 +17,16 @@ from ragtriage.dashboard.tables.live_traffic import (
     alert_title,
     alert_windows,
     alerts_title,
+    before_title,
+    empty_strata,
     intake_note,
     label_title,
+    refusals_note,
     sampling_note,
     sampling_title,
 )
-from ragtriage.dashboard.wording.escaping import capital, shorten
+from ragtriage.dashboard.wording.escaping import shorten
+from ragtriage.data.live.production.facts import Production
 from ragtriage.data.live.production.labelling import ToLabel
 from ragtriage.metrics.number_text import count, number, percent
 
@@ -61,8 +65,9 @@ def _alerts(opened: Opened) -> None:
 def _to_label(opened: Opened) -> None:
     facts = opened.facts
     run_id, base_id = opened.run_id(later=True), opened.run_id(later=False)
-    rows = [_label_row(row, run_id, base_id, facts.project) for row in facts.to_label[:MOST_ROWS]]
-    st.html(live_rows(label_title(facts), rows, ""))
+    rows = [_label_row(row, run_id, base_id, facts) for row in facts.to_label[:MOST_ROWS]]
+    foot = f"At the right, {before_title(facts)}." if any(row.right for row in rows) else ""
+    st.html(live_rows(label_title(facts, len(rows)), rows, foot))
     if not may_write() and not run_id:
         return
     with st.container(horizontal=True, gap="xsmall", wrap=False, key="live_links"):
@@ -79,7 +84,7 @@ def _link(label: str, key: str) -> bool:
     return bool(st.button(label, key=key, type="tertiary", icon=icon, icon_position="right"))
 
 
-def _label_row(row: ToLabel, run_id: str, base_id: str, project: str) -> LiveRow:
+def _label_row(row: ToLabel, run_id: str, base_id: str, facts: Production) -> LiveRow:
     href = ""
     if run_id and row.trace_id:
         selection = (
@@ -87,7 +92,7 @@ def _label_row(row: ToLabel, run_id: str, base_id: str, project: str) -> LiveRow
             .unfiltered()
             .with_(**{**CLEAR, "case": f"{row.trace_id}~0", "baseline": base_id})
         )
-        href = f"cases?{urlencode(selection.with_(project=project, run=run_id).to_params())}"
+        href = f"cases?{urlencode(selection.with_(project=facts.project, run=run_id).to_params())}"
     before = f"before {number(row.before, 1)}" if row.before == row.before else ""
     return LiveRow(
         None,
@@ -106,8 +111,18 @@ def _sampling(opened: Opened) -> None:
             f"{each.judged:,} of {each.stratum.calls:,}", percent(each.stratum.rate))
         for each in facts.sampling.strata
     ]  # fmt: skip
+    rows += [
+        LiveRow(None, f"Judged of {STRATA[name]}", "no call", percent(rate))
+        for name, rate in empty_strata(facts).items()
+    ]
     if facts.refusals is not None:
         n = f"{facts.calls_since:,}"
-        rows.insert(0, LiveRow(None, f"{capital('refusals')}, by rule", n, "100 %"))
+        rows.insert(0, LiveRow(None, "Checked for a refusal, by rule", n, "100 %"))
     waiting = f" {count(facts.unpublished, 'kept call')} in no run yet." if facts.unpublished else ""
-    st.html(live_rows(sampling_title(facts), rows, f"{sampling_note(facts)}{waiting}{intake_note(facts)}"))
+    st.html(
+        live_rows(
+            sampling_title(facts),
+            rows,
+            f"{sampling_note(facts)}{refusals_note(facts)}{waiting}{intake_note(facts)}",
+        )
+    )

@@ -91,6 +91,7 @@ class Traffic:
     """How many calls there are in each piece of the time, and how large their contexts are."""
 
     calls: IntArray  # (pieces,)
+    kept: IntArray  # (pieces,) of them
     tokens: FloatArray  # (pieces,) mean tokens of context; NaN where none are known
     drift: Drift | None  # of the tokens; None where fewer than 20 pieces have some
     silent: int  # pieces without a call between the first and the last with one
@@ -287,15 +288,15 @@ def _traffic(buckets: Buckets, times: Times) -> Traffic:
     piece = buckets.piece - round((times.first - times.begin) / times.piece)
     shown = (piece >= 0) & (piece < n)
     sums = buckets.sums.part(shown)
-    calls, counted, tokens = (
-        np.bincount(piece[shown], column, n) for column in (sums.calls, sums.counted, sums.tokens)
+    calls, kept, counted, tokens = (
+        np.bincount(piece[shown], column, n) for column in (sums.calls, sums.kept, sums.counted, sums.tokens)
     )
     with np.errstate(invalid="ignore", divide="ignore"):
         means: FloatArray = np.where(counted > 0, tokens / counted, np.nan)
     there = np.flatnonzero(calls)
     silent = int(there[-1] - there[0] + 1 - len(there)) if len(there) else 0
     drift = ewma(means, BASELINE) if int(np.isfinite(means).sum()) > BASELINE else None
-    return Traffic(calls.astype(np.int64), means, drift, silent)
+    return Traffic(calls.astype(np.int64), kept.astype(np.int64), means, drift, silent)
 
 
 def _alerts(
