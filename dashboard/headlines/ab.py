@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import isfinite
 
 from ragtriage.dashboard.headlines.headline import Headline, State
@@ -11,6 +12,7 @@ from ragtriage.metrics.number_text import NOT_MEASURED, count, number, p_value, 
 from ragtriage.metrics.statistics.power import units_per_arm
 
 NAME, METRIC = 22, 30
+UNIT = re.compile(r"(?<=[a-z])_(ms|s|seconds)$", re.IGNORECASE)  # the unit at the end of a column's name
 COMPLETES = ("task completed", "completed")
 FIRST_TEST = Headline(
     "empty",
@@ -22,7 +24,7 @@ NOT_RANDOMISED = "nobody was assigned to an arm at random: who is in it may have
 
 def metric_title(name: str) -> str:
     """Return the name of a metric as it stands in a sentence."""
-    words = " ".join(name.replace("_", " ").split())
+    words = " ".join(UNIT.sub("", name).replace("_", " ").split())
     return "NPS" if words.lower() in ("nps", "nps score") else shorten(words, METRIC)
 
 
@@ -30,7 +32,18 @@ def value_text(metric: MetricResult, value: float | None) -> str:
     """Format a mean of a metric: a share in percent, an NPS or a number as it is."""
     if metric.kind == "nps":
         return number(value, 1)
-    return number(value, 2) if metric.kind == "mean" else percent(value, 2 if (value or 0) < 0.1 else 1)
+    if metric.kind == "mean":
+        text = number(value, 2)
+        return text if text == NOT_MEASURED else f"{text} {unit_text(metric)}".rstrip()
+    return percent(value, 2 if (value or 0) < 0.1 else 1)
+
+
+def unit_text(metric: MetricResult) -> str:
+    """Return the unit of a mean, as its column says it, or of a share; "" where nobody said."""
+    if metric.kind != "mean":
+        return "" if metric.kind == "nps" else "%"
+    found = UNIT.search(metric.name)
+    return "" if found is None else "ms" if found[1].lower() == "ms" else "s"
 
 
 def _digits(metric: MetricResult, value: float) -> tuple[float, int]:
@@ -52,7 +65,7 @@ def change_text(metric: MetricResult, value: float | None) -> str:
     if value is None or not isfinite(value):
         return NOT_MEASURED
     text = signed(*_digits(metric, value))
-    return text if metric.kind == "mean" else f"{text} points"
+    return f"{text} {unit_text(metric) if metric.kind == 'mean' else 'points'}".rstrip()
 
 
 def ends_text(metric: MetricResult, low: float | None, high: float | None) -> str:
@@ -90,7 +103,11 @@ def ab_headline(test: LiveTest) -> Headline:
         state, statement = "bad", f"{arm} is worse than {base}: {title} {change}"
     else:
         state, statement = "cannot tell", f"{arm} against {base}: cannot tell, {_seen(metric, change)}"
-    parts = [_keep_on(test, lead), _numbers(test, lead), _guardrails(lead), _needed(test, lead)]
+    others = beyond_chance(test, lead)
+    if test.state == "cannot_tell" and others:
+        statement = f"{statement}; {_other_text(*others[0], lead)}"
+    first = (_keep_on(test, lead), _beyond_chance_text(others))
+    parts = [*first, _numbers(test, lead), _guardrails(lead), _needed(test, lead)]
     detail = " ".join(filter(None, parts))
     return Headline(state, statement, detail, _doubt(test))
 
@@ -144,6 +161,43 @@ def _keep_on(test: LiveTest, lead: ArmResult) -> str:
         return f"Keep it running: {subject} is close to its margin and {more}, or accept the risk."
     takes = f"it takes {settled_text(test, last)} to settle {subject} if the true difference is zero"
     return f"Keep it running: {takes}, or accept the risk."
+
+
+def beyond_chance(test: LiveTest, lead: ArmResult) -> list[tuple[str, MetricResult]]:
+    """Return what the correction leaves beyond chance, other than what decides: arm and metric.
+
+    The deciding metric of other arms first, which is the one that the page is about. Where that metric is
+    better or worse itself, only what goes the other way.
+    """
+    found = [
+        (arm.arm, each)
+        for arm in test.results
+        for each in arm.metrics
+        if each.role in ("decides", "wanted")
+        and each.outcome in ("better", "worse")
+        and each.outcome != lead.decides.outcome
+        and not (arm is lead and each is lead.decides)
+    ]
+    return sorted(found, key=lambda pair: pair[1].role != "decides")
+
+
+def _other_text(arm: str, metric: MetricResult, lead: ArmResult) -> str:
+    """Return one of these as the end of the statement."""
+    result = metric.result
+    change = result.difference if result is not None else 0.0
+    if metric.role != "decides":
+        where = "" if arm == lead.arm else f" in {shorten(arm, NAME)}"
+        return f"{metric_title(metric.name)}{where} {change_text(metric, change)}"
+    size = change_text(metric, abs(change)).lstrip("+").removesuffix(" points")
+    return f"{shorten(arm, NAME)} is {'higher' if change > 0 else 'lower'} by {size}"
+
+
+def _beyond_chance_text(others: list[tuple[str, MetricResult]]) -> str:
+    texts = [
+        f"{_guarded(metric)} in {shorten(arm, NAME)}, p {p_value(metric.adjusted_p)}"
+        for arm, metric in others
+    ]
+    return f"Beyond chance, by Holm: {'; '.join(texts)}." if texts else ""
 
 
 def worth_text(test: LiveTest) -> str:

@@ -90,7 +90,8 @@ def _notes(test: LiveTest, arm: ArmResult) -> list[str]:
         title = capital(metric_title(metric.name))
         if metric.bounds is not None and metric.role in ("decides", "wanted"):
             notes.append(
-                f"{title}: {ends_text(metric, *metric.bounds)} if the rows without it could be anything."
+                f"{title}: {ends_text(metric, *metric.bounds)} if the rows without it could be "
+                "anything: bounds of these rows, chance not included."
             )
         if metric.cuped_saving is not None:
             used = "used" if metric.result is not None and "CUPED" in metric.result.method else "not used"

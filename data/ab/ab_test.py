@@ -240,7 +240,8 @@ def _slower(rows: TestRows, measures: Mapping[str, Measure], metric: str) -> dic
     name = next((name for name in SLOW_NAMES if name in measures and name != metric), "")
     values = measures[name].values[rows.arm == 0] if name else np.zeros(0)
     given = values[np.isfinite(values)]
-    return {name: SLOWER * abs(float(given.mean()))} if len(given) else {}
+    margin = SLOWER * abs(float(given.mean())) if len(given) else 0.0
+    return {name: margin} if margin else {}  # a margin of nothing stays open: the metric is watched
 
 
 def _usual_worth(measure: Measure, rows: TestRows) -> float:
@@ -290,7 +291,7 @@ def _roles(measures: Mapping[str, Measure], options: TestOptions) -> dict[str, R
 
 
 def _is_wanted(measure: Measure) -> bool:
-    return measure.kind not in ("answered", "back")
+    return measure.kind not in ("answered", "back") and measure.name not in SLOW_NAMES
 
 
 def _metric(rows: TestRows, measure: Measure, code: int, role: Role, options: TestOptions) -> MetricResult:

@@ -91,6 +91,42 @@ def test_an_open_guardrail_with_users_enough_is_close_to_its_margin(tmp_path: Pa
     assert f"it may rise above the margin of +{result.difference:.2f}" in detail
 
 
+def test_what_is_beyond_chance_beside_the_deciding_metric_is_said(tmp_path: Path) -> None:
+    """Two arms of which one is asked about: it cannot tell, the other is worse, and a wanted metric, too."""
+    rng, lines = np.random.default_rng(2), ["arm,task_completed,click"]
+    for arm, rate, clicks in (("base", 0.5, 0.5), ("x", 0.5, 0.2), ("y", 0.2, 0.5)):
+        lines += [f"{arm},{int(rng.random() < rate)},{int(rng.random() < clicks)}" for _ in range(600)]
+    file = tmp_path / "rows.csv"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    headline = ab_headline(concluded(file, arm="x"))
+    change = concluded(file).results[1].decides.result
+    assert change is not None
+    assert headline.state == "cannot tell"
+    assert headline.statement.endswith(f"; y is lower by {-100 * change.difference:.1f}")
+    assert headline.detail.startswith("Beyond chance, by Holm: task completed −")
+    assert " in y, p < 0.001; click −" in headline.detail
+    assert " in x, p < 0.001." in headline.detail
+    assert "Beyond chance" not in ab_headline(concluded(file, arm="y")).detail
+
+
+@pytest.mark.parametrize(
+    ("column", "unit"), [("response_time_s", " s"), ("response_time_ms", " ms"), ("response_time", "")]
+)
+def test_a_time_has_the_unit_that_its_column_says(tmp_path: Path, column: str, unit: str) -> None:
+    file = write_rows(tmp_path / "rows.csv", slower=1.0)
+    file.write_text(file.read_text().replace(",response_time,", f",{column},", 1).replace("pre_", "x_", 1))
+    assert ab_headline(concluded(file)).statement == f"V2 fails a guardrail: response time +1.03{unit}"
+
+
+def test_a_time_of_nothing_has_no_margin_and_is_watched(tmp_path: Path) -> None:
+    lines = ["arm,task_completed,response_time"]
+    lines += [f"{arm},{at % 2},{0 if arm == 'a' else at % 3}" for arm in "ab" for at in range(60)]
+    file = tmp_path / "rows.csv"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    response = next(each for each in concluded(file).results[0].metrics if each.name == "response_time")
+    assert (response.guardrail, response.role) == (None, "watched")
+
+
 def test_a_gain_is_named_after_its_metric(tmp_path: Path) -> None:
     file = write_rows(tmp_path / "rows.csv", slower=-0.5)
     guardrails = {"back_within_7_days": 0.001}

@@ -14,8 +14,9 @@ from page_text import headline, html_text, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
+from ragtriage.dashboard.pages.ab_tests.plan import SHARE
 from ragtriage.dashboard.shell.selection import Selection
-from ragtriage.data.ab.ab_test import TestOptions
+from ragtriage.data.ab.ab_test import TestOptions, live_test
 from ragtriage.data.ab.reading import read_test
 from ragtriage.data.ab.stored_tests import StoredTest, find_test, keep_test
 from ragtriage.data.scoring.run_store import RunStore
@@ -122,7 +123,8 @@ def test_the_survey_shows_answers_and_a_doubt(own_demo: RunStore, monkeypatch: p
     survey = find_test(own_demo.workspace, "2020 against 2019, survey")
     app = _open(own_demo, monkeypatch, test=survey.test_id)
     text = html_text(app)
-    assert headline(app) == "2020 against 2019: cannot tell, NPS −15.6 points"
+    assert headline(app) == "2020 against 2019: cannot tell, NPS −15.6 points; 2017 is lower by 26.4"
+    assert "Beyond chance, by Holm: NPS −26.4 points in 2017, p < 0.001; has recommended" in text
     assert "nobody was assigned to an arm at random" in text
     assert "Fewer nines and tens, more sevens and eights" in text
     assert "62.7 → 47.1" in text
@@ -157,7 +159,7 @@ def test_a_damaged_test_is_named_and_the_others_are_shown(
     other = keep_test(workspace.workspace, read_test([rows_file]), TestOptions(), "other", "rows.csv")
     (other.folder / "test.json").write_text("{", encoding="utf-8")
     app = _open(workspace, monkeypatch)
-    assert headline(app).startswith("V2 beats V1: task completed")
+    assert headline(app).startswith("V2 completes more, +")
     assert "test.json: cannot be read" in app.warning[0].value.replace("\\", "")
 
 
@@ -218,7 +220,7 @@ def test_a_file_is_read_previewed_and_kept(
     kept = find_test(workspace.workspace, "loaded here")
     assert kept.options.guardrails == {"response_time": 0.3}
     assert _selection(app).test == kept.test_id
-    assert headline(app).startswith("V2 completes more, +")
+    assert headline(app).startswith("V2 beats V1: task completed")
 
 
 def test_a_plan_takes_what_the_formulas_say(
@@ -228,6 +230,15 @@ def test_a_plan_takes_what_the_formulas_say(
     next(button for button in app.button if button.key == "open_plan").click().run()
     numbers = {box.label: box for box in app.number_input}
     assert numbers["Effect worth having"].value == 0.05
+    # several rows a user: prefilled by the variance of a user, it says what the page says
+    lead = live_test(kept.rows(), kept.options).lead
+    assert lead is not None
+    plan = next(frame.value for frame in app.dataframe if "Effect" in frame.value.columns)
+    assert plan.iloc[1]["Users an arm, one look"] == f"{lead.needed_for_worth:,}"
+    assert any("has several rows" in each.value for each in app.caption)
+    app.session_state[f"plan_kind_{kept.test_id}_task_completed"] = SHARE
+    app.run()
+    numbers = {box.label: box for box in app.number_input}
     numbers["Base rate"].set_value(0.58)
     numbers["Users a day"].set_value(100)
     app.run()

@@ -153,9 +153,9 @@ def _facts(test: LiveTest, lead: ArmResult) -> list[tuple[str, str]]:
         if each.response is None or each.role not in ("decides", "wanted"):
             continue
         shares = " and ".join(percent(share, 1).removesuffix(" %") for share in each.response)
-        facts.append((f"Rows with a {metric_title(each.name)}", f"{shares} %"))
+        facts.append((f"Rows with {metric_title(each.name)}", f"{shares} %"))
         if each.bounds is not None:
-            facts.append(("If the others could be anything", ends_text(each, *each.bounds)))
+            facts.append(("If the others could be anything, without chance", ends_text(each, *each.bounds)))
         break
     facts += [
         (

@@ -15,6 +15,7 @@ from ragtriage.dashboard.headlines.ab import (
     ends_text,
     margin_text,
     metric_title,
+    unit_text,
     units_noun,
     value_text,
 )
@@ -112,7 +113,7 @@ def _before_after(metric: MetricResult) -> str:
     if result is None:
         return ""
     texts = [value_text(metric, value) for value in (result.base, result.arm)]
-    return f"{texts[0].removesuffix(' %')} → {texts[1]}"
+    return f"{texts[0].removesuffix(f' {unit_text(metric)}')} → {texts[1]}"
 
 
 def _deciding_tile(opened: Opened, lead: ArmResult) -> Tile:
@@ -150,15 +151,17 @@ def _shows_tile(test: LiveTest, lead: ArmResult) -> Tile:
     metric = lead.decides
     smallest, worth = metric.smallest_shown, test.worth
     fine = smallest is not None and worth is not None and smallest <= worth
-    state: State = "not measured" if smallest is None else "good" if fine else "cannot tell"
+    settled = metric.outcome in ("better", "worse", "differs")  # the headline says so: no doubt here
+    state: State = "not measured" if smallest is None else "good" if fine or settled else "cannot tell"
+    word = "metric is shown" if settled else "fine" if fine else "coarse"
     base = f" · base {value_text(metric, metric.result.base)}" if metric.result else ""
     given = "worth having" if test.worth_given else "the usual one"
     return Tile(
         "Shows today", change_text(metric, smallest).lstrip("+"), state,
-        "" if smallest is None else "fine" if fine else "coarse",
+        "" if smallest is None else word,
         "", f"smallest at power 0.8 · {given} {change_text(metric, worth).lstrip('+')}{base}",
-        Strip(smallest, gate=worth, state=state, label="smallest difference", end=COARSE * (worth or 1.0),
-            higher_is_better=False),
+        Strip(smallest, gate=None if settled else worth, state=state, label="smallest difference",
+            end=COARSE * (worth or 1.0), higher_is_better=False),
         help="The smallest difference that so many users show in four of five tests, by one look.",
     )  # fmt: skip
 
@@ -276,11 +279,20 @@ def looks_title(arm: ArmResult, n: int) -> str:
     if arm.shown_since is not None:
         word = {"better": "ahead", "worse": "behind"}.get(arm.decides.outcome, "different")
         first = next(at for at, look in enumerate(arm.looks, 1) if look.at == arm.shown_since)
-        return f"{title} is {word} for good since look {first} of {n}, {arm.shown_since[:10]}"
+        return f"{title} is {word} at every look since the {ordinal(first)} of {n}, {arm.shown_since[:10]}"
     left = sum(not look.band_low <= 0 <= look.band_high for look in arm.looks)
     if left:
         return f"The band left zero at {count(left, 'look')} of {n}, and holds it now"
     return f"The band never left zero, at any of {count(n, 'look')}" if n > 1 else "The band holds zero"
+
+
+def ordinal(n: int) -> str:
+    """Return a number as a place in a row: first, second, 11th."""
+    words = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+    if n <= len(words):
+        return words[n - 1]
+    teen = n // 10 % 10 == 1
+    return f"{n}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
 def answers_title(opened: Opened) -> str:
@@ -360,7 +372,8 @@ def _metric_row(metric: MetricResult, test: LiveTest) -> GateRow:
     ends = ends_text(metric, result.low, result.high)
     value = change_text(metric, result.difference).removesuffix(" points")
     units = f"{result.base_units:,} and {count(result.arm_units, units_noun(test))}"
-    sentence = f"{title}: {_before_after(metric)}, {units}, {result.method}"
+    change = f"{change_text(metric, result.difference)} {ends}"
+    sentence = f"{title}: {_before_after(metric)}, {change}, {units}, {result.method}"
     need = need or f"{result.base_units + result.arm_units:,}"
     return GateRow(state, title, need, value, _change_strip(metric, result.low, result.high, state), sentence,
         interval=ends)  # fmt: skip

@@ -156,7 +156,7 @@ def _options(rows: TestRows, names: list[str], usual: str) -> TestOptions:
         )  # fmt: skip
         guardrails = st.text_input(
             "Guardrails", key="test_guardrails", width=300,
-            placeholder="response_time:0.2, back_within_7_days:0.03",
+            placeholder="e.g. response_time:0.2, back_within_7_days:0.03",
             help="NAME:MARGIN, the most that may be lost, in the metric's unit.",
         )  # fmt: skip
     drawn = st.checkbox(

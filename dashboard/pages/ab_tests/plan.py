@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, isfinite
+from math import ceil, isfinite, sqrt
 
 import streamlit as st
 
@@ -11,12 +11,13 @@ from ragtriage.dashboard.pages.ab_tests.chosen_test import Opened
 from ragtriage.dashboard.shell.components import how_measured, show_table
 from ragtriage.dashboard.shell.user import may_write
 from ragtriage.data.ab.ab_test import LiveTest
+from ragtriage.metrics.ab.differences import Difference
 from ragtriage.metrics.ab.sequence import units_for_band
 from ragtriage.metrics.result_table import Count, ResultTable, Row
 from ragtriage.metrics.statistics.power import units_per_arm
 
 OPEN = "plan_dialog"  # in the session: whether the dialog is open
-SHARE, NUMBER = "a share, such as completion", "a number, such as seconds"
+SHARE, NUMBER = "a share, one row a user", "a number, or a share over several rows a user"
 USUAL_BASE, USUAL_WORTH, USUAL_TRAFFIC = 0.5, 0.05, 200
 FACTORS = (0.5, 1.0, 2.0)  # of the effect worth having that are shown
 
@@ -46,7 +47,8 @@ def plan(test: LiveTest | None, tag: str) -> None:
     lead = None if test is None else test.lead
     decides = None if lead is None else lead.decides
     result = None if decides is None else decides.result
-    is_number = decides is not None and decides.kind in ("mean", "nps")
+    several = result is not None and result.method != "Newcombe"  # the variance is that of a user
+    is_number = decides is not None and (decides.kind in ("mean", "nps") or several)
     per_day = USUAL_TRAFFIC
     if test is not None and test.days:
         per_day = max(1, round(sum(test.units.values()) / test.days))
@@ -70,7 +72,7 @@ def plan(test: LiveTest | None, tag: str) -> None:
             base = 0.0
             deviation = st.number_input(
                 f"Standard deviation of a {noun}", 0.0, format="%g", key=f"plan_deviation_{tag}", width=220,
-                value=round(result.base_variance**0.5, 3) if same and result else 1.0,
+                value=_deviation(result) if same and result else 1.0,
             )  # fmt: skip
         known = test.worth if test is not None and same and test.worth is not None else None
         worth = st.number_input(
@@ -87,6 +89,12 @@ def plan(test: LiveTest | None, tag: str) -> None:
         st.error("Effect worth having: above 0, and of a share so small that base and effect stay below 1.")
         return
     show_table(ResultTable("What a test takes", rows))
+    if same and result and decides and several and decides.kind not in ("mean", "nps"):
+        plain = sqrt(result.base * (1 - result.base))
+        st.caption(
+            f"A {noun} of this test has several rows: the share of one varies by {_deviation(result):.3f}, a "
+            f"single row by {plain:.3f}. The numbers are those of the page."
+        )
     st.code(_assignment(arms), language=None)
     how_measured(
         "One look: (z(0.975) + z(0.8))² (v1 + v2) / d² units an arm, v = p (1 − p) of a share, by "
@@ -94,6 +102,11 @@ def plan(test: LiveTest | None, tag: str) -> None:
         "Looks every day: so many that the always-valid band, narrowest at this effect, leaves zero at "
         "the end in four of five tests; most stop earlier. Fix effect and metric before the start.",
     )
+
+
+def _deviation(result: Difference) -> float:
+    """Return the deviation of a unit, from both arms, so that a plan takes what the test says."""
+    return sqrt((result.base_variance + result.arm_variance) / 2)
 
 
 def plan_rows(
