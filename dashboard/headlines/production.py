@@ -256,6 +256,13 @@ def span_text(seconds: float) -> str:
 
 def _detail(facts: Production) -> str:
     """Return the numbers: refusals since, the score with its change, and the context of refusals."""
+    fault = facts.policy.fault
+    return (
+        f"{_numbers(facts)} No rule is applied, as the policy is wrong: {fault}" if fault else _numbers(facts)
+    )
+
+
+def _numbers(facts: Production) -> str:
     parts = []
     refusals, score = facts.refusals, facts.score
     if refusals is not None and refusals.since.n_scored:

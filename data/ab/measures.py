@@ -184,7 +184,8 @@ def _measure(column: str, cells: Sequence[object]) -> Measure | None:
     numbers = [_amount(cell) for cell in cells]
     measured = np.array([np.nan if amount is None else amount for amount in numbers])
     known = int(np.isfinite(measured).sum())
-    if not known or known < NUMBERS * len(answers):
+    endless = sum(word.lstrip("+-") in ("inf", "infinity") for word in answers)  # numbers, but not counted
+    if not known or known + endless < NUMBERS * len(answers):
         return None
     return _of_numbers(column, plain, measured, len(answers) - known, direction)
 

@@ -139,7 +139,8 @@ def read_test(
         if not keep.any():
             accepted = "each user in one arm; answers of two versions to the same questions go to `compare`"
             raise DataError(f"{label}: every user is in more than one arm; accepted: {accepted}")
-    time_column, times = _times(cells, time, keep, label)
+    time_column, times, unread = _times(cells, time, keep, label)
+    left_out["a time that could not be read, such as 03/01/2026"] += unread
     special = {by_column, user_column, time_column}
     index = np.flatnonzero(keep)
     return TestRows(
@@ -288,17 +289,21 @@ def _in_several(users: np.ndarray, codes: np.ndarray) -> tuple[int, np.ndarray]:
 
 def _times(
     cells: Mapping[str, Sequence[object]], wanted: str | None, keep: np.ndarray, label: str
-) -> tuple[str, FloatArray | None]:
+) -> tuple[str, FloatArray | None, int]:
+    """Return the column of the times, the times where most can be read, and how many cannot."""
     column = _column(cells, wanted, TIME_NAMES, "--time", label)
     if not column:
-        return "", None
+        return "", None, 0
     moments = [nanoseconds(cell) for cell in cells[column]]
     times = np.array([np.nan if moment is None else moment / 1e9 for moment in moments])
+    kept = (cell for cell, is_kept in zip(cells[column], keep, strict=True) if is_kept)
+    given = sum(cell is not None and cell == cell and str(cell).strip() != "" for cell in kept)
+    unread = given - int(np.isfinite(times[keep]).sum())
     known = np.isfinite(times[keep]).mean() if keep.any() else 0.0
     if known >= MOSTLY:
-        return column, times
+        return column, times, unread
     if wanted is None:
-        return "", None
+        return "", None, unread
     accepted = "ISO text such as 2026-05-01T09:00, or seconds since 1970"
     raise DataError(
         f"{label}: {percent(float(known))} of column {column[:40]!r} read as times; accepted: {accepted}"

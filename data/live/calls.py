@@ -229,6 +229,11 @@ class Calls(Database):
             raise WorkspaceError(
                 f"project {project[:60]!r}: has no live traffic; accepted: one that `ragtriage collect` fills"
             )
+        elif path.stat().st_size == 0:
+            raise WorkspaceError(
+                f"{path}: is empty, so what it held is lost; accepted: `ragtriage collect`, which fills it"
+                " from what the journal still has"
+            )
         return cls(path)
 
     @contextmanager

@@ -5,6 +5,7 @@ journal, so that a position that a reader remembers never stands for another rec
 """
 
 import os
+import shutil
 import struct
 import sys
 import threading
@@ -63,6 +64,7 @@ class Damage(NamedTuple):
         return f"{self.path}: {self.size:,} bytes from byte {self.offset:,} on are damaged"
 
 
+LEAST_FREE = 1 << 20  # bytes of the disk
 Record = tuple[Position, Kind, bytes]
 
 
@@ -341,6 +343,12 @@ class Journal:
         if self._waiting_bytes and self._waiting_bytes + more > self._most_waiting:
             return f"{self._waiting_bytes:,} bytes wait for the disk"
         return f"{self._stored:,} bytes are stored" if self._stored >= self.most_stored else ""
+
+    def has_room(self) -> bool:
+        """Return whether the disk has room for what comes next."""
+        with suppress(OSError):
+            return shutil.disk_usage(self.folder).free >= LEAST_FREE
+        return False
 
     def read(
         self, after: Position | None = None, skipped: Callable[[Damage], None] | None = None

@@ -19,6 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.spans.conventions import EVALUATION
@@ -35,7 +36,10 @@ FIELDS |= {re.sub("_(.)", lambda letter: letter[1].upper(), name): name for name
 ID_BYTES = {"trace_id": 16, "span_id": 8, "parent_span_id": 8}
 DEEPEST_VALUE = 32  # lists within lists; protobuf reads 100 messages within each other
 UNKNOWN_PARENT = b"\xff" * 8  # of a score of a whole trace, which is no root of it
-WITHOUT_IDS = "spans without the 16 bytes of a trace id or the 8 bytes of a span id are left out"
+WITHOUT_IDS = (
+    "spans that are malformed or lack the 16 bytes of a trace id or the 8 bytes of a span id are left out"
+)
+_ODD = (json_format.ParseError, ValueError, TypeError, RecursionError, AttributeError)
 WITHOUT_TRACE = "evaluation results without the 16 bytes of a trace id are left out"
 GRPC_CODES = {400: 3, 401: 16, 403: 7, 408: 4, 413: 8, 415: 3, 429: 8, 503: 14}  # of google.rpc.Status
 
@@ -75,18 +79,47 @@ def message_in(message: type[M], body: bytes, media_type: str) -> M:
 def message_of(message: type[M], value: Any) -> M:
     """Return the message that a JSON value stands for; ids are hexadecimal, or base64 as some write them.
 
+    A span that cannot be read becomes an empty one, and does not keep the others back.
+
     Raises:
         MalformedError: it stands for none.
     """
     if not isinstance(value, dict):
         raise MalformedError("is no object", f"{message.__name__} as JSON")
     try:
-        parsed: M = json_format.ParseDict(_skeleton(value), message(), ignore_unknown_fields=True)
-        _add_attributes(parsed, value)
-    except (json_format.ParseError, ValueError, TypeError, RecursionError, AttributeError) as error:
-        reason = " ".join(str(error).split())[:200]
+        try:
+            return _parsed(message, value)
+        except _ODD:
+            return _parsed(message, _with_whole_spans(value))
+    except _ODD as error:
+        said = " ".join(str(error).split())[:200] if isinstance(error, json_format.ParseError) else ""
+        reason = said or "has a value of a wrong type, or nested too deeply"
         raise MalformedError(reason, f"{message.__name__} as JSON") from error
+
+
+def _parsed(message: type[M], value: Mapping[str, Any]) -> M:
+    parsed: M = json_format.ParseDict(_skeleton(value), message(), ignore_unknown_fields=True)
+    _add_attributes(parsed, value)
     return parsed
+
+
+def _with_whole_spans(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with an empty span for each that cannot be read."""
+    read = dict(value)
+    for name, item in value.items():
+        field = FIELDS.get(name)
+        if field == "spans" and isinstance(item, list):
+            read[name] = [entry if _is_span(entry) else {} for entry in item]
+        elif field in ("resource_spans", "scope_spans") and isinstance(item, list):
+            read[name] = [_with_whole_spans(entry) if isinstance(entry, dict) else entry for entry in item]
+    return read
+
+
+def _is_span(value: object) -> bool:
+    try:
+        return isinstance(value, dict) and bool(_parsed(Span, value))
+    except _ODD:
+        return False
 
 
 def _skeleton(value: Mapping[str, Any]) -> dict[str, Any]:

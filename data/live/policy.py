@@ -6,11 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from ragtriage.data.errors import DataError, ValidationErrors
+from ragtriage.data.live.posting import is_here
 
 FILE_NAME = "policy.toml"
 Stratum = Literal["error", "thumbs_down", "refusal", "rest"]
@@ -36,7 +46,24 @@ def _misfit(accepted: str) -> PydanticCustomError:
 
 
 Duration = Annotated[int, BeforeValidator(seconds_in)]  # in seconds
-Rate = Annotated[float, Field(gt=0, le=1)]
+Rate = Annotated[float, Field(ge=1e-6, le=1)]
+
+
+def checked_webhook(address: str) -> str:
+    """Return the address of a webhook: https, or http on this machine; "" for none.
+
+    Raises:
+        PydanticCustomError: it is neither.
+    """
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        parts = urlsplit("")
+    secure = parts.scheme == "https" or (parts.scheme == "http" and is_here(parts.hostname or ""))
+    if address and not (parts.hostname and secure):
+        raise _misfit("https://..., or http://localhost...")
+    return address
 
 
 class _Table(BaseModel):
@@ -107,7 +134,7 @@ class Notify(_Table):
     """Who is told of an alert."""
 
     command: str = ""  # as `watch --on-fail`
-    webhook: str = ""  # https, or http on this machine
+    webhook: Annotated[str, AfterValidator(checked_webhook)] = ""  # https, or http on this machine
 
 
 class Redaction(_Table):
@@ -115,14 +142,14 @@ class Redaction(_Table):
 
     off: bool = False
     hash_users: bool = False
-    patterns: Mapping[str, str] = {}  # name -> regular expression of RE2
+    patterns: Mapping[str, Annotated[str, Field(pattern=r"\S")]] = {}  # name -> regular expression of RE2
 
 
 class Retention(_Table):
     """How long what is kept, and how much of it."""
 
-    days: Annotated[int, Field(ge=1)] = 30
-    megabytes: Annotated[int, Field(ge=10)] = 4_096
+    days: Annotated[int, Field(ge=1, le=36_500)] = 30
+    megabytes: Annotated[int, Field(ge=10, le=1_000_000_000)] = 4_096
 
     @property
     def bytes(self) -> int:
@@ -147,11 +174,13 @@ _TABLES: Mapping[str, type[BaseModel]] = {
     **{"redaction": Redaction, "retention": Retention},
 }
 _ACCEPTED = {
-    **dict.fromkeys(("rest", "refusal", "error", "thumbs_down"), "a share above 0, up to 1"),
+    **dict.fromkeys(("rest", "refusal", "error", "thumbs_down"), "a share from 0.000001 to 1"),
     **dict.fromkeys(("questions", "off", "hash_users"), "true or false"),
     **dict.fromkeys(("at_most", "at_least"), "a number"),
-    **dict.fromkeys(("windows", "fewest", "days"), "a whole number from 1 up"),
-    "megabytes": "a whole number from 10 up",
+    **dict.fromkeys(("windows", "fewest"), "a whole number from 1 up"),
+    "days": "a whole number from 1 to 36500",
+    "megabytes": "a whole number from 10 to 1000000000",
+    "alerts": "a list of tables, each begun with [[alerts]]",
     "baseline": "a whole number from 5 to 10000",
     "width": "a number of standard deviations above 0",
     "budget": "a number of USD above 0",
@@ -168,6 +197,7 @@ class PolicyFile:
 
     policy: Policy
     source: str  # path, or "the default policy"
+    fault: str = ""  # why the default stands for a file that cannot be used
 
 
 def read_policy(path: Path) -> PolicyFile:
@@ -195,13 +225,21 @@ def read_policy(path: Path) -> PolicyFile:
         raise
 
 
+def usable_policy(path: Path) -> PolicyFile:
+    """Read the policy of a file; the default, with the fault, where it cannot be used."""
+    try:
+        return read_policy(path)
+    except DataError as error:
+        return PolicyFile(Policy(), "the default policy", " ".join(str(error).split()))
+
+
 def _described(steps: tuple[int | str, ...], kind: str, value: Any, message: str) -> tuple[str, str, str]:
     """Return where an error of a policy is, what is wrong, and what would be accepted."""
     place = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step[:60]}" for step in steps).lstrip(
         "."
     )
-    if kind == "misfit":
-        return place, f"{value!r}"[:80], message
+    if kind == "misfit":  # the address of a webhook may be a secret
+        return place, "is not accepted" if steps[-1:] == ("webhook",) else f"{value!r}"[:80], message
     names = [str(step) for step in steps]
     if kind == "extra_forbidden":
         table = _TABLES.get(names[0], Policy)

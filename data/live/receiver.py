@@ -70,10 +70,12 @@ class Intake:
 
     Attributes:
         taken_out: kind -> how often it was taken out and is counted in the project's folder.
+        stuck: whether what is in the journal cannot be worked on.
     """
 
     def __init__(self, journal: Journal, redactor: Redactor, folder: Path) -> None:
         self.journal = journal
+        self.stuck: Callable[[], bool] = lambda: False
         self._redactor = redactor
         self._folder = folder  # of the counts of what is taken out
         self._counted_at = 0.0
@@ -133,7 +135,8 @@ class Guard:
             return RefusedError(403, "requests from browsers are refused; accepted: the exporter of a server")
         if self._hosts and name not in self._hosts:
             return RefusedError(403, f"host {name[:80]!r}; accepted: {', '.join(self._hosts)}")
-        given = request.headers.get("authorization", "").encode("latin-1")
+        scheme, _, rest = request.headers.get("authorization", "").partition(" ")
+        given = (f"Bearer {rest.strip()}" if scheme.lower() == "bearer" else scheme).encode("latin-1")
         if self._token and request.url.path not in OPEN_PATHS and not hmac.compare_digest(given, self._token):
             return RefusedError(401, "missing or wrong token; accepted: `authorization: Bearer TOKEN`")
         return None
@@ -184,8 +187,11 @@ class _Paths:
         return JSONResponse({"status": "ok"})
 
     async def ready(self, _: Request) -> Response:
-        full = self._intake.journal.is_full()
-        return JSONResponse({"status": "full" if full else "ok"}, 503 if full else 200)
+        journal = self._intake.journal
+        status = "full" if journal.is_full() else "ok" if journal.has_room() else "no room on the disk"
+        if status == "ok" and self._intake.stuck():
+            status = "what is received cannot be worked on, see the notes of collect"
+        return JSONResponse({"status": status}, 200 if status == "ok" else 503)
 
     def take(self, endpoint: Endpoint) -> Endpoint:
         """Return an endpoint whose refusals and errors are answers."""

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import inf
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.alerts.alerting import Watch
@@ -30,6 +31,7 @@ from ragtriage.data.scoring.run_store import RunStore
 POSITION = "read to"  # fact: place in the journal up to which everything is in the database
 EVERY = 2.0  # seconds between two rounds
 RETAIN_EVERY = 600.0
+AGAIN = 600.0  # seconds without a problem, after which it is said again
 BYTES_AT_ONCE = 32 << 20  # of payloads that are held and put into the database together
 
 
@@ -57,7 +59,8 @@ class Worker:
         self.policy = read_policy(self.folder / FILE_NAME).policy
         self._drop_before = drop_before
         self._watch = Watch(store, self.calls, project, say)
-        self._said: dict[str, str] = {}  # by step, so that nothing is said twice in a row
+        self._said: dict[str, str] = {}  # step -> its problem in the last round, "" for none
+        self._seen: dict[str, float] = {}  # problem -> when it last was one; several steps may have the same
         self._next_retention = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="live worker", daemon=True)
@@ -99,6 +102,10 @@ class Worker:
             self._next_retention = now + RETAIN_EVERY
             self._try("retention", lambda: retain(self.store, self.calls, self.project, self.policy, now))
 
+    def is_stuck(self) -> bool:
+        """Return whether the last round could not bring the journal into the database."""
+        return any(self._said.get(step) for step in ("journal", "traces"))
+
     def _try(self, step: str, work: Callable[[], object]) -> None:
         problem = ""
         try:
@@ -107,8 +114,13 @@ class Worker:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 -- traffic may hold anything, and this thread must go on
             problem = f"{step}: internal error ({type(error).__name__}: {error}); the next round tries again"
-        if problem and problem != self._said.get(step):
-            self._say(problem)
+        if problem:
+            moment = time.monotonic()
+            is_new = moment - self._seen.get(problem, -inf) > AGAIN
+            self._seen = {text: at for text, at in self._seen.items() if moment - at <= AGAIN}
+            self._seen[problem] = moment
+            if is_new:
+                self._say(problem)
         self._said[step] = problem
 
     def take(self, now: float) -> int:

@@ -340,3 +340,27 @@ def test_hostile_files_end_with_an_answer_or_a_sentence(
         assert "internal error" not in answer.err
         assert "Traceback" not in answer.err
         assert "\x1b" not in answer.out + answer.err
+
+
+def test_what_could_not_be_read_of_times_and_numbers_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = write_rows(tmp_path / "rows.csv", users=100).read_text(encoding="utf-8").splitlines()
+    rows = [line.split(",") for line in lines]
+    for at, row in enumerate(rows[1:]):
+        row[3] = "03/01/2026"
+        row[7] = "inf" if at % 10 == 0 else row[7]
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(map(",".join, rows)), encoding="utf-8")
+    shown = " ".join(ab(capsys, tmp_path, str(path)).out.split())
+    n = len(rows) - 1
+    assert f"Left out: a time that could not be read, such as 03/01/2026, {n:,} in all." in shown
+    assert f"Response time: {-(-n // 10):,} cells are on no scale of it and do not count." in shown
+
+
+def test_the_second_name_of_a_kept_test_is_said_to_be_unused(
+    better: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "stays" not in ab(capsys, tmp_path, str(better), "--save", "first").err
+    again = " ".join(ab(capsys, tmp_path, str(better), "--save", "other").err.split())
+    assert "The same test was kept before: it stays 'first', not 'other'." in again

@@ -18,7 +18,7 @@ from places import BUNDLED
 from ragtriage.data.demo import _manifest as bundled
 from ragtriage.data.diagnosis.run_checks import check_run
 from ragtriage.data.live.assembly import NO_CALLS
-from ragtriage.data.live.calls import FUTURE, JOURNAL, LATE, Calls, live_folder, live_projects
+from ragtriage.data.live.calls import FILE, FUTURE, JOURNAL, LATE, Calls, live_folder, live_projects
 from ragtriage.data.live.demo_traffic import load_traffic
 from ragtriage.data.live.feedback.records import as_json, feedback_records
 from ragtriage.data.live.journal import Journal, Kind
@@ -134,6 +134,27 @@ def test_a_time_in_the_future_is_that_of_the_arrival(live: Live) -> None:
     live.round(now + HOUR / 4)  # more of it came: it stays where it is
     assert {row[4]: row[1] for row in everything(live)}["What?"] == now
     assert live.calls.losses() == {FUTURE: 1}
+
+
+def test_a_duration_below_zero_is_none(live: Live) -> None:
+    spans = pipeline("t", BEGIN, "Who?", "Ann.")
+    spans[0].end_time_unix_nano = spans[0].start_time_unix_nano - 1_000_000_000
+    live.send(*spans)
+    live.round()
+    assert [row[11] for row in everything(live)] == [None]
+
+
+def test_a_damaged_database_is_said_once_and_is_no_readiness(store: RunStore) -> None:
+    live = Live(store)
+    assert not live.worker.is_stuck()
+    (live.folder / FILE).write_bytes(b"no database" * 500)
+    for at in range(3):
+        live.round(BEGIN + at, whole=False)
+    assert live.worker.is_stuck()
+    (said,) = live.said
+    assert "file is not a database" in said
+    live.worker.stop()
+    live.journal.close()
 
 
 def test_an_error_a_dislike_and_a_refusal_are_kept_at_their_own_rates(store: RunStore) -> None:
@@ -349,7 +370,7 @@ def test_a_wrong_policy_is_said_and_the_one_before_goes_on(live: Live) -> None:
     live.round()
     live.round()
     (said,) = live.said
-    assert "keep.rest: 5; accepted: a share above 0, up to 1" in said
+    assert "keep.rest: 5; accepted: a share from 0.000001 to 1" in said
     assert len(everything(live)) == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,8 @@ def test_lines_that_are_no_export_are_counted(
     answer = run(capsys, workspace.workspace.root, "collect", str(path), "--project", "shop")
     assert (answer.code, answer.out.splitlines()[0]) == (
         0,
-        f"{path}: 35 spans of 12 traces; left out: 3 lines that are no spans",
+        f"{path}: 35 spans of 12 traces; left out: 1 spans that are malformed or lack the 16 bytes of a "
+        "trace id or the 8 bytes of a span id; left out: 2 lines that are no spans",
     )
 
 
@@ -177,3 +179,11 @@ def test_a_policy_that_cannot_be_read_stops_it(
     _write_policy(workspace, policy)
     answer = run(capsys, workspace.workspace.root, "collect", "--project", "shop")
     assert (answer.code, said in answer.err) == (2, True)
+
+
+def test_a_taken_port_leaves_no_project_behind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        answer = run(capsys, tmp_path, "collect", "--project", "other", "--port", port)
+    assert (answer.code, f"port {port} is taken" in answer.err) == (2, True)
+    assert not (tmp_path / "live").exists()

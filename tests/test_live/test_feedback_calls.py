@@ -231,6 +231,18 @@ def test_a_file_goes_into_a_project_once(
     assert np.isclose(thumbs[None]["mean"], 4 / 7)
 
 
+def test_a_new_project_is_said_to_be_one(
+    capsys: pytest.CaptureFixture[str], workspace: Workspace, tmp_path: Path
+) -> None:
+    filled(workspace, call(1))
+    file = tmp_path / "thumbs.csv"
+    user = "u" * 300  # as long as that of a span may be
+    file.write_text(f"user_id,thumb\n{user},up\n", encoding="utf-8")
+    first = run(capsys, workspace.root, "feedback", str(file), "--project", "nope")
+    assert first.err.startswith("New project nope: it had neither runs nor traffic.")
+    assert "New project" not in run(capsys, workspace.root, "feedback", str(file), "--project", "nope").err
+
+
 def test_a_project_without_live_traffic_says_what_would_fill_it(
     capsys: pytest.CaptureFixture[str], workspace: Workspace
 ) -> None:

@@ -22,7 +22,7 @@ from ragtriage.dashboard.tables.live_traffic import (
     topics_title,
 )
 from ragtriage.data.errors import DataError, InputError
-from ragtriage.data.live.calls import LATE, Calls, add_to_count
+from ragtriage.data.live.calls import LATE, Calls, add_to_count, live_folder
 from ragtriage.data.live.policy import read_policy
 from ragtriage.data.live.production.facts import Production, production
 from ragtriage.data.live.production.times import chosen_span, moment_of, step_for, times_of
@@ -143,6 +143,40 @@ def test_a_value_beyond_its_limit_is_said_where_it_may_be_chance(
     said = "Refused at most 15 %: 20 % is above the limit, not beyond chance in the 12:55 window"
     assert (headline.state, headline.statement) == ("cannot tell", said)
     assert "20 % is above the limit, not beyond chance" in run(capsys, tmp_path, "production").out
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ('[notify]\nwebhook = "http://example.org/secret"', "is not accepted; accepted: https://"),
+        ("[keep]\nrest = 1e-300", "a share from 0.000001 to 1"),
+        ("[retention]\ndays = 100000000000000", "a whole number from 1 to 36500"),
+        ('[redaction]\npatterns = { a = " " }', "REGULAR EXPRESSION"),
+        ('[alerts]\nmetric = "refused"', "begun with [[alerts]]"),
+    ],
+)
+def test_what_a_policy_cannot_mean_is_refused_and_the_traffic_is_shown_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], policy: str, said: str
+) -> None:
+    store = traffic(tmp_path, refused=(10, 2))
+    path = live_folder(store.workspace, PROJECT) / "policy.toml"
+    path.write_text(policy, encoding="utf-8")
+    with pytest.raises(InputError) as raised:
+        read_policy(path)
+    assert said in str(raised.value)
+    assert "secret" not in str(raised.value)
+    shown = run(capsys, tmp_path, "production")
+    assert shown.code == 0
+    assert "the policy is wrong" in " ".join(shown.out.split())
+
+
+def test_an_empty_database_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = traffic(tmp_path)
+    for path in live_folder(store.workspace, PROJECT).glob("calls.sqlite*"):
+        path.unlink()
+    (live_folder(store.workspace, PROJECT) / "calls.sqlite").touch()
+    said = run(capsys, tmp_path, "production")
+    assert (said.code, "is empty" in said.err) == (2, True)
 
 
 @pytest.mark.parametrize("drift", ["correctness", "latency_p95", "topic"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import shutil
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -178,6 +179,58 @@ def test_what_comes_twice_or_late_is_stored_as_it_comes(client: Client, tmp_path
 
 
 @pytest.mark.parametrize(
+    "span",
+    [
+        {"traceId": TRACE, "spanId": SPAN, "attributes": "none"},
+        {"traceId": TRACE, "spanId": SPAN, "attributes": ["a"]},
+        {"traceId": TRACE, "spanId": SPAN, "attributes": [{"key": "a", "value": "text"}]},
+        {"traceId": TRACE, "spanId": SPAN, "startTimeUnixNano": "noon"},
+        {"traceId": TRACE, "spanId": SPAN, "events": {"name": "a"}},
+        "text",
+    ],
+)
+def test_a_malformed_span_is_left_out_of_its_batch(client: Client, tmp_path: Path, span: object) -> None:
+    attributes = [{"key": "input.value", "value": {"stringValue": "Who pays?"}}]
+    good: object = {"traceId": TRACE, "spanId": "0" * 15 + "1", "attributes": attributes}
+    body = {"resourceSpans": [{"scopeSpans": [{"spans": [good, span]}]}]}
+    reply = client().post("/v1/traces", json=body)
+    said = reply.json()["partialSuccess"]
+    assert (reply.status_code, said["rejectedSpans"]) == (200, "1")
+    assert "spans that are malformed or" in said["errorMessage"]
+    assert _inputs(tmp_path) == ["Who pays?"]
+
+
+def test_what_is_wrong_around_spans_is_said_in_plain_words(client: Client) -> None:
+    reply = client().post("/v1/traces", json={"resourceSpans": [{"resource": {"attributes": "none"}}]})
+    assert reply.status_code == 400
+    assert "body: has a value of a wrong type" in reply.json()["message"]
+
+
+def test_it_is_not_ready_without_room_or_where_nothing_can_be_worked_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Journal(tmp_path / "journal") as journal:
+        intake = Intake(journal, Redactor(), tmp_path)
+        app = TestClient(receiver(intake, hosts=("127.0.0.1",)), base_url="http://127.0.0.1:4318")
+        assert app.get("/readyz").json() == {"status": "ok"}
+        intake.stuck = lambda: True
+        stuck = app.get("/readyz")
+        assert (stuck.status_code, "cannot be worked on" in stuck.json()["status"]) == (503, True)
+        full = shutil.disk_usage(tmp_path)._replace(free=0)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+        refused = app.get("/readyz")
+        assert (refused.status_code, refused.json()) == (503, {"status": "no room on the disk"})
+
+
+def test_the_scheme_of_the_token_is_read_in_any_case(client: Client) -> None:
+    app = client(token=TOKEN)
+    for given, code in ((f"bearer {TOKEN}", 200), (f"BEARER  {TOKEN}", 200), (f"Basic {TOKEN}", 401)):
+        headers = {**PROTOBUF, "authorization": given}
+        body = _request("Who?").SerializeToString()
+        assert app.post("/v1/traces", content=body, headers=headers).status_code == code
+
+
+@pytest.mark.parametrize(
     "body", [b"\xff\xff\xff", b"\x0a\xff\xff\xff\xff\x0f", gzip.compress(b"x", mtime=0), b"{}"]
 )
 def test_malformed_protobuf_is_answered_with_a_status_in_protobuf(
@@ -199,8 +252,7 @@ def test_malformed_protobuf_is_answered_with_a_status_in_protobuf(
         (b"{", "is no JSON"),
         (b"[]", "is no object"),
         (b'{"resourceSpans": 5}', "resourceSpans"),
-        (b'{"resourceSpans": [{"scopeSpans": [{"spans": [5]}]}]}', "accepted: ExportTraceServiceRequest"),
-        (b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"startTimeUnixNano": "soon"}]}]}]}', "soon"),
+        (b'{"resourceSpans": [{"scopeSpans": [5]}]}', "accepted: ExportTraceServiceRequest"),
         (b'{"resourceSpans":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "accepted:"),
         (
             b'{"resourceSpans": [{"resource": {"attributes": [{"key": "a", "value": '

@@ -178,6 +178,8 @@ def _save(
     ids = {arm: store.find(run).run_id for arm, run in runs.items()}
     origin = ", ".join(Path(path).name for path in data)
     kept = keep_test(store.workspace, *test, name, origin, note, ids)
+    if kept.name != name.strip():
+        click.echo(f"The same test was kept before: it stays {kept.name!r}, not {name!r}.", err=True)
     click.echo(
         f"Kept as {kept.name!r} ({kept.test_id}): the page A/B of `ragtriage serve` shows it.", err=True
     )

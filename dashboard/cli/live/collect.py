@@ -9,7 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,7 +78,11 @@ def collect(
     project = store.usual_project() if project is None else project
     folder = live_folder(store.workspace, project)
     policy = read_policy(folder / FILE_NAME)
-    with Journal(folder / JOURNAL, most_stored=policy.policy.retention.bytes) as journal:
+    listening = nullcontext() if files else _listening(address, port)  # first: a taken port leaves nothing
+    with (
+        listening as listener,
+        Journal(folder / JOURNAL, most_stored=policy.policy.retention.bytes) as journal,
+    ):
         intake = Intake(journal, redactor_of(folder), folder)
 
         def drop_before(position: Position) -> None:
@@ -86,18 +90,18 @@ def collect(
             journal.drop_before(position)
 
         worker = Worker(store, project, _say, drop_before)
+        intake.stuck = worker.is_stuck
         for note in journal.notes:
             _say(note)
-        if files:
+        if listener is None:
             _take_in(files, intake, worker)
             return
-        with _listening(address, port) as listener:
-            click.echo(_start_text(address, listener.getsockname()[1], project, folder, policy))
-            worker.start()
-            try:
-                asyncio.run(_serve(listener, address, token, intake))
-            finally:
-                worker.stop()
+        click.echo(_start_text(address, listener.getsockname()[1], project, folder, policy))
+        worker.start()
+        try:
+            asyncio.run(_serve(listener, address, token, intake))
+        finally:
+            worker.stop()
     click.echo(f"Stopped; what was acknowledged is stored{_taken_out(intake)}.")
 
 

@@ -8,11 +8,12 @@ from ragtriage.dashboard.cli.options import JSON
 from ragtriage.dashboard.cli.terminal import plain, print_json, result_text, wrapped
 from ragtriage.dashboard.headlines.feedback import feedback_headline
 from ragtriage.dashboard.tables.user_feedback import cohort_table, feedback_table, joined_text
-from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.calls import Calls, listed, live_projects
 from ragtriage.data.live.feedback.joining import rows_of_calls
 from ragtriage.data.live.feedback.records import read_feedback
 from ragtriage.data.live.feedback.results import feedback_report, rows_of_answers
 from ragtriage.data.live.feedback.sending import keep_feedback, live_project
+from ragtriage.data.scoring.run_store import open_store
 from ragtriage.data.store.workspace import Workspace
 
 
@@ -40,9 +41,17 @@ def feedback(
     else:
         folder = Workspace.open(workspace, create=file is not None)
         project = live_project(folder, project)
+        is_new = file is not None and project not in (
+            *live_projects(folder),
+            *open_store(workspace).projects(),
+        )
         if file is not None:
+            if is_new:
+                click.echo(f"New project {listed([project])}: it had neither runs nor traffic.", err=True)
             stored = keep_feedback(folder, project, read_feedback(file))
-            click.echo(f"{stored.new:,} of {stored.answers:,} answers are new in {project}.", err=True)
+            click.echo(
+                f"{stored.new:,} of {stored.answers:,} answers are new in {listed([project])}.", err=True
+            )
         rows, joined = rows_of_calls(Calls.of(folder, project))
     report = feedback_report(rows, by)
     headline = feedback_headline(report)

@@ -236,7 +236,7 @@ def sample_of_trace(
     checks = tool_checks(trace, tools)
     seconds = None if root.start is None else root.start // 1_000_000_000
     started = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-    timed = not trace.is_partial and root.start is not None and root.end is not None
+    timed = not trace.is_partial and root.start is not None and (root.end or 0) >= root.start
     sample = {
         "question": question,
         "answer": answer,
@@ -244,7 +244,7 @@ def sample_of_trace(
         "candidates": retrieval.candidates,
         "search_query": None if retrieval.query == question else retrieval.query,
         "history": _history(root),
-        "latency_ms": max(0, (root.end or 0) - (root.start or 0)) / 1e6 if timed else None,
+        "latency_ms": ((root.end or 0) - (root.start or 0)) / 1e6 if timed else None,
         "retrieval_ms": retrieval.milliseconds,
         "input_tokens": trace.total("input_tokens"),
         "output_tokens": trace.total("output_tokens"),

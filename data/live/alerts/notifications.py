@@ -10,12 +10,14 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
+from pydantic_core import PydanticCustomError
+
 from ragtriage.data.errors import DataError
 from ragtriage.data.gates.hook import command_words, run_hook
 from ragtriage.data.live.alerts.states import Change, changes, rule_key
 from ragtriage.data.live.calls import Calls
-from ragtriage.data.live.policy import Policy
-from ragtriage.data.live.posting import is_here, post
+from ragtriage.data.live.policy import Policy, checked_webhook
+from ragtriage.data.live.posting import post
 
 WEBHOOK_SECONDS = 10.0  # time limit of a request
 TRIES = 3
@@ -61,15 +63,12 @@ def checked_address(address: str) -> str:
         DataError: it is neither; the error does not show it, as it may be a secret.
     """
     try:
-        parts = urlsplit(address)
-        _ = parts.port
-    except ValueError:
-        parts = urlsplit("")
-    if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and is_here(parts.hostname))):
-        return address
-    raise DataError(
-        "notify.webhook: must be https, or http on localhost; accepted: https://..., http://localhost..."
-    )
+        return checked_webhook(address)
+    except PydanticCustomError:
+        accepted = "https://..., http://localhost..."
+        raise DataError(
+            f"notify.webhook: must be https, or http on localhost; accepted: {accepted}"
+        ) from None
 
 
 def tell_webhook(

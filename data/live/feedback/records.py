@@ -213,7 +213,7 @@ def _answer(row: Mapping[Any, object], line: int | None, errors: ValidationError
     columns = [next((plain[name] for name in names if name in plain), None) for names in SPECIAL]
     cells = [None if column is None else row[column] for column in columns]
     feedback_id, trace_id, user_id, question, system = (
-        _name_in(cells[at], columns[at] or "", line, errors, LONGEST_TEXT if at == 4 else LONGEST_ID)
+        _name_in(cells[at], columns[at] or "", line, errors, LONGEST_TEXT if at in (2, 4) else LONGEST_ID)
         for at in (0, 1, 2, 4, 5)
     )
     time = _time_in(cells[3], columns[3] or "", line, errors)

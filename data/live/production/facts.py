@@ -12,7 +12,7 @@ import numpy as np
 from ragtriage.data.live.alerts.rules import Scored, is_percentile
 from ragtriage.data.live.alerts.states import AlertState, alert_states
 from ragtriage.data.live.calls import Calls, live_folder
-from ragtriage.data.live.policy import FILE_NAME, Alert, Policy, PolicyFile, read_policy
+from ragtriage.data.live.policy import FILE_NAME, Alert, Policy, PolicyFile, usable_policy
 from ragtriage.data.live.production.buckets import (
     SHARES,
     Buckets,
@@ -156,10 +156,10 @@ def production(
         against: "release", "before", or "" for the former where the time has a new release.
 
     Raises:
-        DataError: the project has no live traffic, its policy is wrong, or the time is empty.
+        DataError: the project has no live traffic, or the time is empty.
     """
     calls = Calls.of(store.workspace, project)
-    policy = read_policy(live_folder(store.workspace, project) / FILE_NAME)
+    policy = usable_policy(live_folder(store.workspace, project) / FILE_NAME)
     times = times_of(calls, first, last, step, against)
     buckets = buckets_of(calls, times.begin, times.last, times.piece, times.later)
     watched = [rule.metric for rule in policy.policy.alerts if rule.metric and rule.metric not in SHARES]
