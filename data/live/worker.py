@@ -9,6 +9,7 @@ from math import inf
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.alerts.alerting import Watch
+from ragtriage.data.live.alerts.judging import check_metrics
 from ragtriage.data.live.assembly import give_up_spans, put_spans, read_traces
 from ragtriage.data.live.calls import (
     DAMAGED,
@@ -162,6 +163,8 @@ class Worker:
             self.policy = read_policy(self.folder / FILE_NAME).policy
         except DataError as error:
             raise DataError(f"{error}; the policy before it goes on") from error
+        if self.policy.judge is not None:
+            check_metrics(self.store.ledger, self.project, self.policy.judge)
 
 
 def _part(records: Iterator[Record]) -> list[Record]:

@@ -136,6 +136,18 @@ def test_a_time_in_the_future_is_that_of_the_arrival(live: Live) -> None:
     assert live.calls.losses() == {FUTURE: 1}
 
 
+def test_a_metric_to_judge_that_does_not_exist_is_said_at_once(store: RunStore) -> None:
+    live = Live(store, '[judge]\nmetrics = ["faithfulness", "nonsense"]\n')
+    for at in range(2):
+        live.round(BEGIN + at, whole=False)
+    live.worker.stop()
+    live.journal.close()
+    (said,) = live.said
+    assert said.startswith(
+        "judge.metrics: 'nonsense' is neither a metric nor an evaluator of shop; accepted:"
+    )
+
+
 def test_a_duration_below_zero_is_none(live: Live) -> None:
     spans = pipeline("t", BEGIN, "Who?", "Ann.")
     spans[0].end_time_unix_nano = spans[0].start_time_unix_nano - 1_000_000_000

@@ -20,6 +20,7 @@ from ragtriage.data.judge.run_job import JobResult, run_task
 from ragtriage.data.live.calls import Calls, Window, put_fact
 from ragtriage.data.live.policy import JudgeBudget
 from ragtriage.data.scoring.run_store import RunStore
+from ragtriage.data.store.ledger import Ledger
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.metric_registry import declared
 
@@ -104,6 +105,21 @@ def judge_due(
     return judging
 
 
+def check_metrics(ledger: Ledger, project: str, budget: JudgeBudget) -> None:
+    """Check that what is to be judged exists.
+
+    Raises:
+        DataError: it is neither a metric nor an evaluator of the project.
+    """
+    unknown = [metric for metric in budget.metrics if declared(metric) is None]
+    own = {evaluator.name for evaluator in evaluators(ledger, project)} if unknown else set()
+    if wrong := [metric for metric in unknown if metric not in own]:
+        raise DataError(
+            f"judge.metrics: {wrong[0][:60]!r} is neither a metric nor an evaluator of {project}; "
+            "accepted: metrics such as correctness and faithfulness, or names of evaluators"
+        )
+
+
 class _Day:
     """The judging of one day."""
 
@@ -134,12 +150,7 @@ class _Day:
         """Return the evaluators that the metrics name, and "" where one is of the evaluation."""
         own = {evaluator.name for evaluator in evaluators(self.store.ledger, run.project)}
         named = [metric for metric in self.budget.metrics if metric in own]
-        unknown = [metric for metric in self.budget.metrics if metric not in own and declared(metric) is None]
-        if unknown:
-            raise DataError(
-                f"judge.metrics: {unknown[0]!r} is neither a metric nor an evaluator of {run.project}; "
-                "accepted: metrics such as correctness and faithfulness, or names of evaluators"
-            )
+        check_metrics(self.store.ledger, run.project, self.budget)
         return [*([""] if len(named) < len(self.budget.metrics) else []), *named]
 
     def _is_judged(self, run: Run, evaluator: str) -> bool:
