@@ -90,17 +90,22 @@ def plan(test: LiveTest | None, tag: str) -> None:
         return
     show_table(ResultTable("What a test takes", rows))
     if same and result and decides and several and decides.kind not in ("mean", "nps"):
-        plain = sqrt(result.base * (1 - result.base))
-        st.caption(
-            f"A {noun} of this test has several rows: the share of one varies by {_deviation(result):.3f}, a "
-            f"single row by {plain:.3f}. The numbers are those of the page."
-        )
+        _say_variance(result, noun)
     st.code(_assignment(arms), language=None)
     how_measured(
         "One look: (z(0.975) + z(0.8))² (v1 + v2) / d² units an arm, v = p (1 − p) of a share, by "
         "`metrics/statistics/power.py`.",
         "Looks every day: so many that the always-valid band, narrowest at this effect, leaves zero at "
         "the end in four of five tests; most stop earlier. Fix effect and metric before the start.",
+    )
+
+
+def _say_variance(result: Difference, noun: str) -> None:
+    """Say why a share takes fewer units than its rate alone would."""
+    plain = sqrt(result.base * (1 - result.base))
+    st.caption(
+        f"A {noun} of this test has several rows: the share of one varies by {_deviation(result):.3f}, a "
+        f"single row by {plain:.3f}. The numbers are those of the page."
     )
 
 
