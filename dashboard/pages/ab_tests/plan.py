@@ -44,11 +44,11 @@ def plan(test: LiveTest | None, tag: str) -> None:
         test: on display; None for none.
         tag: of the test and its metric: what is typed belongs to them.
     """
-    lead = None if test is None else test.lead
-    decides = None if lead is None else lead.decides
+    decides = None if test is None or test.lead is None else test.lead.decides
     result = None if decides is None else decides.result
-    several = result is not None and result.method != "Newcombe"  # the variance is that of a user
-    is_number = decides is not None and (decides.kind in ("mean", "nps") or several)
+    is_share = decides is not None and decides.kind not in ("mean", "nps")
+    several = is_share and result is not None and result.method != "Newcombe"  # the variance is a user's
+    is_number = decides is not None and (several or not is_share)
     per_day = USUAL_TRAFFIC
     if test is not None and test.days:
         per_day = max(1, round(sum(test.units.values()) / test.days))
@@ -80,16 +80,15 @@ def plan(test: LiveTest | None, tag: str) -> None:
             key=f"plan_worth_{tag}", width=170,
             help="The smallest difference that would change the decision; of a share 0.05 is 5 points.",
         )  # fmt: skip
-        traffic = st.number_input(
-            f"{noun.capitalize()}s a day", 1, value=per_day, key=f"plan_traffic_{tag}", width=150
-        )
+        day = f"{noun.capitalize()}s a day"
+        traffic = st.number_input(day, 1, value=per_day, key=f"plan_traffic_{tag}", width=150)
         arms = st.number_input("Arms", 2, 10, 2, key="plan_arms", width=110)
     rows = plan_rows(base, deviation, worth, traffic, arms, noun) if worth else ()
     if not rows:
         st.error("Effect worth having: above 0, and of a share so small that base and effect stay below 1.")
         return
     show_table(ResultTable("What a test takes", rows))
-    if same and result and decides and several and decides.kind not in ("mean", "nps"):
+    if same and result and several:
         _say_variance(result, noun)
     st.code(_assignment(arms), language=None)
     how_measured(
