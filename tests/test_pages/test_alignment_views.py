@@ -294,6 +294,7 @@ def test_every_bundled_project_shows_rates_or_says_why_not(
         assert shown[project] or any(reason in page_text(app) for reason in without), project
     assert {project for project, rates in shown.items() if rates} == {
         "handbook",
+        "handbook live",
         "clapnq",
         "ragchecker",
         "mtrag",
