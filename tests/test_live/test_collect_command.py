@@ -41,7 +41,7 @@ def test_files_become_calls_and_runs_as_what_comes_over_http(
         f"{files[0]}: 35 spans of 12 traces",
         f"{files[1]}: 47 spans of 12 traces",
         "calls of project shop: 24 of 24 traces",
-        "runs: live 2026-11-21 21:00 to 22:00",
+        "runs: live 21:00-22:00 2026-11-21",
     ]
     (live,) = workspace.runs("shop")
     assert (live.name[:5], live.n) == ("live ", 24)
@@ -56,7 +56,7 @@ def test_spans_as_sdks_print_them_go_the_same_way(
     assert answer.out.splitlines() == [
         f"{PRINTED}: 10 spans of 10 traces",
         "calls of project shop: 8 of 10 traces; the others ask nothing",
-        "runs: live 2026-02-03 15:00 to 16:00",
+        "runs: live 15:00-16:00 2026-02-03",
     ]
     assert "Write a haiku about programming." in _calls(workspace).values()
 
