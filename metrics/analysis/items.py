@@ -14,6 +14,7 @@ Group = Literal["everyone passes", "tell apart", "nobody passes", "not known"]
 GROUPS: tuple[Group, ...] = ("everyone passes", "tell apart", "nobody passes", "not known")
 AGAINST = -0.2  # item-rest correlation below which a question goes against the others
 FEWEST_VERSIONS = 8  # below this a correlation over versions is a hint alone
+ROUNDING = 1e-9  # a side that differs by less is constant
 
 
 def difficulty(passes: FloatArray) -> FloatArray:
@@ -62,7 +63,7 @@ def item_rest(passes: FloatArray) -> FloatArray:
             continue
         rest = (sums[rows] - filled[rows, at]) / others[rows]
         own = passes[rows, at]
-        if own.std() > 0 and rest.std() > 0:
+        if min(np.ptp(own), np.ptp(rest)) > ROUNDING:
             result[at] = float(np.corrcoef(own, rest)[0, 1])
     return result
 

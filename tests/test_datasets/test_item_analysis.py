@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from handbook_items import handbook_items
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -53,6 +53,7 @@ def test_a_question_that_the_best_fail_has_a_negative_correlation() -> None:
     ]  # fmt: skip
 
 
+@example(np.array([[0, 0, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1]], dtype=float))
 @given(arrays(float, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.sampled_from([0.0, 1.0])))
 def test_without_gaps_it_is_the_corrected_item_total_correlation(passes: FloatArray) -> None:
     total = passes.sum(axis=1)
