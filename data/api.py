@@ -51,6 +51,7 @@ from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import REGISTRY, declared, ordered
 from ragtriage.metrics.sanity.documents import said_first
 from ragtriage.metrics.sanity.rule import Finding
+from ragtriage.metrics.schema.scores import finite_or_none
 from ragtriage.metrics.statistics.intervals import Interval, question_means
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def scores_answer(store: RunStore, run: Run) -> dict[str, list[Any]]:
     }
     for metric in ordered(scored.metrics):
         values = scored.values(metric)
-        columns[metric] = [_finite(value) for value in values]
+        columns[metric] = [finite_or_none(value) for value in values]
     return columns
 
 
@@ -247,7 +248,7 @@ def metrics_answer(
         scored = store.scored(run, options)
         columns = {name: question_means(scored.values(name), scored.question)[0] for name in summaries}
         answer["samples"] = {
-            str(question): {name: _finite(values[row]) for name, values in columns.items()}
+            str(question): {name: finite_or_none(values[row]) for name, values in columns.items()}
             for row, question in enumerate(scored.question_ids)
         }
     return answer
@@ -342,16 +343,16 @@ def _context_by_question(diagnosis: Diagnosis) -> dict[str, dict[str, Any]]:
     for row in np.argsort(diagnosis.context.code < 0, kind="stable"):
         names.setdefault(int(scored.question[row]), diagnosis.context.metric_at(int(row)))
     return {
-        str(question): {"metric": names[at], "value": _finite(means[at])}
+        str(question): {"metric": names[at], "value": finite_or_none(means[at])}
         for at, question in enumerate(scored.question_ids)
     }
 
 
 def _interval(interval: Interval) -> dict[str, Any]:
     return {
-        "mean": _finite(interval.mean),
-        "low": _finite(interval.low),
-        "high": _finite(interval.high),
+        "mean": finite_or_none(interval.mean),
+        "low": finite_or_none(interval.low),
+        "high": finite_or_none(interval.high),
         "n_questions": interval.n_scored,
         "method": interval.method,
         "too_few": interval.too_few,
@@ -416,20 +417,20 @@ def comparison_answer(
                 "n_family": comparison.n_family,
                 "metrics": {
                     row.metric: {
-                        "baseline": _finite(row.base),
-                        "run": _finite(row.other),
-                        "difference": _finite(row.difference.difference),
-                        "low": _finite(row.difference.low),
-                        "high": _finite(row.difference.high),
-                        "p": _finite(row.difference.p),
-                        "adjusted_p": _finite(row.adjusted_p),
-                        "verdict_low": _finite(row.low),
-                        "verdict_high": _finite(row.high),
+                        "baseline": finite_or_none(row.base),
+                        "run": finite_or_none(row.other),
+                        "difference": finite_or_none(row.difference.difference),
+                        "low": finite_or_none(row.difference.low),
+                        "high": finite_or_none(row.difference.high),
+                        "p": finite_or_none(row.difference.p),
+                        "adjusted_p": finite_or_none(row.adjusted_p),
+                        "verdict_low": finite_or_none(row.low),
+                        "verdict_high": finite_or_none(row.high),
                         "primary": row.primary,
                         "n_pairs": row.difference.n_pairs,
                         "verdict": row.verdict,
                         "margin": row.test.margin,
-                        "largest_loss": _finite(row.test.largest_loss),
+                        "largest_loss": finite_or_none(row.test.largest_loss),
                         "needed": row.test.needed,
                     }
                     for row in comparison.differences
@@ -450,12 +451,8 @@ def _refusals(pairs: RefusalPairs) -> dict[str, Any]:
         "n_pairs": pairs.n_pairs,
         "baseline_with_refusals": pairs.base,
         "run_with_refusals": pairs.other,
-        "difference": _finite(change.difference),
-        "low": _finite(change.low),
-        "high": _finite(change.high),
+        "difference": finite_or_none(change.difference),
+        "low": finite_or_none(change.low),
+        "high": finite_or_none(change.high),
         "n_with_refusals": change.n_pairs,
     }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

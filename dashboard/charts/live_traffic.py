@@ -14,8 +14,9 @@ from ragtriage.dashboard.charts.chart import with_tokens
 from ragtriage.dashboard.charts.tokens import Tokens
 from ragtriage.dashboard.headlines.production import ends_text, in_percent, measure_title, value_text
 from ragtriage.dashboard.wording.escaping import capital, chart_text, shorten
+from ragtriage.data.live.policy import DAY
 from ragtriage.data.live.production.facts import FEWEST, Measure, Production
-from ragtriage.data.live.production.times import DAY, clock
+from ragtriage.data.live.production.times import clock
 from ragtriage.data.live.production.topic_changes import TopicRow
 from ragtriage.metrics.number_text import count, number, percent, signed
 from ragtriage.metrics.statistics.intervals import Interval
@@ -155,9 +156,7 @@ def _colour(measure: Measure, value: Interval, tokens: Tokens) -> str:
     rule = measure.rule
     if rule is None or value.n_scored < FEWEST:
         return tokens.muted
-    above = rule.at_most is not None and value.low > rule.at_most
-    below = rule.at_least is not None and value.high < rule.at_least
-    return tokens.bad.text if above or below else tokens.muted
+    return tokens.bad.text if rule.is_beyond(value.low, value.high) else tokens.muted
 
 
 def _step_text(measure: Measure, first: float, last: float, value: Interval, facts: Production) -> str:

@@ -9,9 +9,10 @@ from ragtriage.dashboard.wording.escaping import capital, shorten
 from ragtriage.data.live.alerts.rules import is_fact, nearest_name
 from ragtriage.data.live.alerts.states import AlertState, rule_title
 from ragtriage.data.live.alerts.states import value_text as value_of_rule
+from ragtriage.data.live.policy import DAY
 from ragtriage.data.live.production.buckets import SHARES
 from ragtriage.data.live.production.facts import FEWEST, Measure, Production
-from ragtriage.data.live.production.times import DAY, HOUR, clock, day_of
+from ragtriage.data.live.production.times import HOUR, clock, day_of
 from ragtriage.metrics.metric_registry import title_of
 from ragtriage.metrics.number_text import (
     NOT_MEASURED,
@@ -88,7 +89,7 @@ def distance(alert: AlertState, facts: Production) -> float:
     measure = facts.measure(alert.rule.metric)
     latest = alert.latest
     value = measure.since.mean if measure is not None else inf if latest is None else latest.value
-    limit = alert.rule.at_most if alert.rule.at_most is not None else alert.rule.at_least
+    limit = alert.rule.limit
     if limit is None or isnan(value):
         return 0.0
     beyond = value - limit if alert.rule.at_most is not None else limit - value

@@ -22,7 +22,7 @@ from ragtriage.data.live.alerts.rules import is_percentile
 from ragtriage.data.live.alerts.states import AlertState, rule_title
 from ragtriage.data.live.policy import Alert
 from ragtriage.data.live.production.buckets import SHARES
-from ragtriage.data.live.production.facts import Measure, Production, limit_of
+from ragtriage.data.live.production.facts import Measure, Production
 from ragtriage.data.live.production.labelling import ToLabel
 from ragtriage.data.live.production.times import clock
 from ragtriage.metrics.live.change import difference_between
@@ -109,8 +109,11 @@ def limit_text(measure: Measure) -> str:
     """Return what the rule of a measure asks for; "" without one."""
     if measure.rule is None:
         return ""
-    sign = "≤" if measure.rule.at_most is not None else "≥"
-    return f"{sign} {value_text(measure, measure.limit)}"
+    return f"{_sign(measure.rule)} {value_text(measure, measure.limit)}"
+
+
+def _sign(rule: Alert) -> str:
+    return "≤" if rule.at_most is not None else "≥"
 
 
 def alert_title(alert: AlertState, facts: Production) -> str:
@@ -120,18 +123,16 @@ def alert_title(alert: AlertState, facts: Production) -> str:
         return capital(rule_title(alert.rule))
     if measure is None or measure.rule is None:
         return _unmeasured_title(alert.rule)
-    same = measure.rule.model_copy(update={"at_most": alert.rule.at_most, "at_least": alert.rule.at_least})
-    sign, limit = ("≤", same.at_most) if same.at_most is not None else ("≥", same.at_least)
-    return f"{capital(measure_title(measure.name))} {sign} {value_text(measure, limit)}"
+    limit = value_text(measure, alert.rule.limit)
+    return f"{capital(measure_title(measure.name))} {_sign(alert.rule)} {limit}"
 
 
 def _unmeasured_title(rule: Alert) -> str:
     """Return a rule on what no call has, as "Latency p95 ≤ 4,000 ms"."""
-    limit = limit_of(rule) or 0.0
+    limit = rule.limit or 0.0
     text = percent(limit) if rule.metric in SHARES else f"{limit:,g}"
     unit = " ms" if is_percentile(rule.metric) else ""
-    sign = "≤" if rule.at_most is not None else "≥"
-    return f"{capital(rule.metric.replace('_', ' '))} {sign} {text}{unit}"
+    return f"{capital(rule.metric.replace('_', ' '))} {_sign(rule)} {text}{unit}"
 
 
 def alert_since(alert: AlertState, facts: Production) -> str:

@@ -16,7 +16,7 @@ from ragtriage.data.scoring.summaries import MetricSummary
 from ragtriage.metrics.gates.wording import GOOD_SHARE
 from ragtriage.metrics.metric_registry import bounds_of
 from ragtriage.metrics.schema.scores import FloatArray
-from ragtriage.metrics.statistics.intervals import Interval, question_means
+from ragtriage.metrics.statistics.intervals import Interval, is_pass_rate, question_means
 from ragtriage.metrics.statistics.max_t import ClusterSums, FamilyTest, max_t
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference
 from ragtriage.metrics.statistics.pareto import pareto_front
@@ -127,8 +127,7 @@ def _ranked(scored_runs: Sequence[ScoredRun], means: Mapping[str, FloatArray], m
 
 def _level(means: FloatArray, scored: ScoredRun, bounds: tuple[float, float]) -> Interval:
     """Return the mean over the scored questions with its interval, as the run's own summary has it."""
-    binary = bounds == (0.0, 1.0) and bool(np.isin(means[np.isfinite(means)], (0.0, 1.0)).all())
-    return mean_of_questions(scored, means, len(means), binary, bounds)
+    return mean_of_questions(scored, means, len(means), is_pass_rate(means, bounds), bounds)
 
 
 def _against(

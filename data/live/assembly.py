@@ -4,12 +4,12 @@ Spans may come late, twice and in any order: they are kept by trace and span, an
 more of it comes, until its spans are given up.
 """
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pyarrow as pa
 
 from ragtriage.data.errors import ValidationErrors
@@ -24,7 +24,7 @@ from ragtriage.data.live.calls import (
     TraceFacts,
     add_to_count,
     call_of,
-    packed,
+    name_list,
     put_calls,
 )
 from ragtriage.data.live.feedback.records import DISLIKES
@@ -57,7 +57,7 @@ _DISLIKED = (
 
 def put_spans(connection: sqlite3.Connection, spans: Sequence[StoredSpan], now: float) -> None:
     """Keep spans until their trace is read; those of a trace that was given up are only counted."""
-    traces = _json({span.trace_id for span in spans})
+    traces = name_list({span.trace_id for span in spans})
     given_up = {row[0] for row in connection.execute(_GIVEN_UP, (traces,))}
     fresh = [span for span in spans if span.trace_id not in given_up]
     if len(fresh) < len(spans):
@@ -111,7 +111,7 @@ def _calls_of(
     connection: sqlite3.Connection, trace_ids: Sequence[str], policy: Policy, now: float
 ) -> list[Call]:
     """Return the calls of traces; a trace without a question is none."""
-    disliked = {row[0] for row in connection.execute(_DISLIKED, (_json(trace_ids),))}
+    disliked = {row[0] for row in connection.execute(_DISLIKED, (name_list(trace_ids),))}
     asked: list[tuple[str, dict[str, Any], TraceFacts]] = []
     for trace in trace_ids:
         try:
@@ -133,7 +133,7 @@ def _calls_of(
 
 def _is_usable(sample: Mapping[str, Any]) -> bool:
     """Return whether a sample can be part of a run, so that one that cannot does not keep its window back."""
-    packed(sample)  # raises where JSON has no such value
+    orjson.dumps(sample, default=str)  # raises where JSON has no such value
     known = normalise(sample, 1, ValidationErrors(""))
     return known is not None and not (known["checks"] and any(check_problems(known)))
 
@@ -167,8 +167,3 @@ def _first(spans: Iterable[Span], name: str) -> str:
     """Return what the spans say of a fact, a root before the others."""
     roots_first = sorted(spans, key=lambda span: bool(span.parent_id))
     return next((str(span.attributes[name]) for span in roots_first if name in span.attributes), "")
-
-
-def _json(names: Iterable[str]) -> str:
-    """Return names as a list that SQLite reads."""
-    return json.dumps(sorted(names))

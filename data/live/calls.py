@@ -1,10 +1,12 @@
 """The calls of a project's live traffic, with their spans, feedback and windows, in one SQLite database."""
 
+import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, unquote
@@ -133,6 +135,17 @@ class TraceFacts:
     release: str = ""
 
 
+def user_codes(users: Sequence[str]) -> IntArray:
+    """Return a code a user; calls of nobody known have one each."""
+    names = [user or f"\0{at}" for at, user in enumerate(users)]
+    return np.unique(names, return_inverse=True)[1].astype(np.int64) if names else np.zeros(0, np.int64)
+
+
+def name_list(names: Iterable[str]) -> str:
+    """Return names as a list that SQLite reads, by json_each."""
+    return json.dumps(sorted(names))
+
+
 def packed(sample: Mapping[str, Any]) -> bytes:
     """Return a sample as it is stored."""
     return zlib.compress(orjson.dumps(sample, default=str), 1)
@@ -200,6 +213,7 @@ def call_of(
 
 
 _CALL = tuple(field.name for field in fields(Call))
+_values_of = attrgetter(*_CALL)
 _PUT_CALL = f"INSERT OR REPLACE INTO calls ({', '.join(_CALL)}) VALUES ({', '.join('?' * len(_CALL))})"  # noqa: S608
 _FACTS = (
     "SELECT trace_id, time, release, user_id, question, topic, refused, answerable, error IS NOT NULL,"
@@ -275,17 +289,6 @@ class Calls(Database):
             row = connection.execute(query, (int(total * share),)).fetchone()
         return float("inf") if row is None else float(row[0])
 
-    def per_window(self, first: float, last: float, seconds: int) -> tuple[IntArray, IntArray]:
-        """Return the number of calls in each window of a time: windows since 1970, and their calls."""
-        query = (
-            "SELECT CAST(time / ? AS INTEGER) AS part, count(*) FROM calls WHERE time >= ? AND time < ?"
-            " GROUP BY part ORDER BY part"
-        )
-        with self.open() as connection:
-            rows = connection.execute(query, (seconds, first, last)).fetchall()
-        table = np.array(rows, dtype=np.int64).reshape(-1, 2)
-        return table[:, 0], table[:, 1]
-
     def samples(self, first: float, last: float, release: str | None = None) -> Iterator[dict[str, Any]]:
         """Yield the kept samples of a time, `last` excluded, of one release or all, in order of time."""
         query = (
@@ -305,6 +308,17 @@ class Calls(Database):
         """Return the feedback that was given in a time, `last` excluded, in order of time."""
         return self._rows(
             Feedback, "feedback WHERE time >= ? AND time < ? ORDER BY time, feedback_id", first, last
+        )
+
+    def feedback_on(self, first: float, last: float) -> list[Feedback]:
+        """Return the feedback on calls of a time, and that which names no call, in order of time."""
+        return self._rows(
+            Feedback,
+            "feedback WHERE trace_id = ''"
+            " OR trace_id IN (SELECT trace_id FROM calls WHERE time >= ? AND time < ?)"
+            " ORDER BY time, feedback_id",
+            first,
+            last,
         )
 
     def windows(self) -> list[Window]:
@@ -329,34 +343,34 @@ class Calls(Database):
             return [kind(*row) for row in rows]
 
 
-_STALE = (
-    "UPDATE windows SET stale = 1 WHERE EXISTS (SELECT 1 FROM calls WHERE trace_id = ? AND time >= first"
-    " AND time < last AND windows.release IN ('', calls.release))"
-)
+_STALE = "UPDATE windows SET stale = 1 WHERE first <= ?1 AND last > ?1 AND release IN ('', ?2) AND NOT stale"
+_PLACE = "SELECT time, release FROM calls WHERE trace_id = ?"
 
 
 def put_calls(connection: sqlite3.Connection, calls: Iterable[Call]) -> None:
     """Store calls; one that is there is replaced. Windows that hold one, or did, are stale."""
     for call in calls:
-        connection.execute(_STALE, (call.trace_id,))
-        connection.execute(_PUT_CALL, astuple(call))
-        connection.execute(_STALE, (call.trace_id,))
+        earlier = connection.execute(_PLACE, (call.trace_id,)).fetchone()
+        connection.execute(_PUT_CALL, _values_of(call))
+        for place in {(call.time, call.release), *([earlier] if earlier else ())}:
+            connection.execute(_STALE, place)
 
 
-def put_feedback(connection: sqlite3.Connection, given: Iterable[Feedback]) -> int:
-    """Store feedback and return how much of it is new; what is there already changes nothing.
+def put_feedback(connection: sqlite3.Connection, given: Iterable[Feedback]) -> set[str]:
+    """Store feedback and return the ids of what is new; what is there already changes nothing.
 
     A call that was disliked is read again, since its stratum may be kept at another rate, and its window is
     stale.
     """
     names = ", ".join(field.name for field in fields(Feedback))
     query = f"INSERT OR IGNORE INTO feedback ({names}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 -- constant text
-    new = 0
+    new: set[str] = set()
     for each in given:
         if connection.execute(query, astuple(each)).rowcount:
             connection.execute("UPDATE traces SET is_read = 0 WHERE trace_id = ?", (each.trace_id,))
-            connection.execute(_STALE, (each.trace_id,))
-            new += 1
+            for place in connection.execute(_PLACE, (each.trace_id,)).fetchall():
+                connection.execute(_STALE, place)
+            new.add(each.feedback_id)
     return new
 
 

@@ -95,6 +95,13 @@ def read_journal(
             continue
 
 
+def payloads_of(path: Path) -> Iterator[bytes]:
+    """Yield what the records of one segment hold; damage is skipped."""
+    with path.open("rb") as file:
+        for _, _, payload in _records(file, 0, 0, False, lambda _: None):
+            yield payload
+
+
 def _records(
     file: IO[bytes], number: int, start: int, closed: bool, skipped: Callable[[Damage], None] | None
 ) -> Iterator[Record]:

@@ -25,7 +25,8 @@ from ragtriage.data.live.posting import is_here
 FILE_NAME = "policy.toml"
 Stratum = Literal["error", "thumbs_down", "refusal", "rest"]
 STRATA: tuple[Stratum, ...] = ("error", "thumbs_down", "refusal", "rest")  # a call is of the first that fits
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+DAY = 86_400  # seconds
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": DAY}
 _DURATION = re.compile(r"([0-9]{1,6})([smhd])")
 
 
@@ -93,7 +94,7 @@ class Windows(_Table):
 
     @model_validator(mode="after")
     def _divides_a_day(self) -> "Windows":
-        if 86_400 % self.length:
+        if DAY % self.length:
             raise _misfit("length: a part of a day, such as 5m, 1h or 1d")
         return self
 
@@ -120,6 +121,16 @@ class Alert(_Table):
     cooldown: Duration = 3_600
     baseline: Annotated[int, Field(ge=5, le=10_000)] = 20  # first windows, which a drift is held to
     width: Annotated[float, Field(gt=0)] = 3.0  # of the limits of a drift, in standard deviations
+
+    @property
+    def limit(self) -> float | None:
+        """What its metric may be at most, or must be at least; None without a metric."""
+        return self.at_most if self.at_most is not None else self.at_least
+
+    def is_beyond(self, low: float, high: float) -> bool:
+        """Return whether a whole interval is beyond the limit; never without one."""
+        above = self.at_most is not None and low > self.at_most
+        return above or (self.at_least is not None and high < self.at_least)
 
     @model_validator(mode="after")
     def _is_one_rule(self) -> "Alert":

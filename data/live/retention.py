@@ -3,8 +3,8 @@
 from contextlib import suppress
 
 from ragtriage.data.live.calls import Calls
-from ragtriage.data.live.policy import Policy
-from ragtriage.data.live.windows import DAY, drop_run
+from ragtriage.data.live.policy import DAY, Policy
+from ragtriage.data.live.windows import drop_run
 from ragtriage.data.scoring.run_store import RunStore
 
 _EMPTY = (

@@ -1,6 +1,5 @@
 """Files of spans, taken in as those are that come over HTTP."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from ragtriage.data.importers.tools.otlp import (
     is_printed,
     printed_span,
 )
-from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.calls import Calls, name_list
 from ragtriage.data.live.journal import Kind
 from ragtriage.data.live.otlp_requests import WITHOUT_IDS, MalformedError, message_of, scores_in, span_count
 from ragtriage.data.live.receiver import Intake
@@ -89,7 +88,7 @@ _WINDOWS = (
 
 def calls_among(calls: Calls, traces: Iterable[str]) -> Among:
     """Return how many of some traces are calls of a project now, and which runs hold them."""
-    listed = (json.dumps(sorted(traces)),)
+    listed = (name_list(traces),)
     count = f"SELECT count(*), coalesce(sum(kept AND NOT published), 0) {_AMONG}"
     with calls.open() as connection:
         n, waiting = connection.execute(count, listed).fetchone()

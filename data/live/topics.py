@@ -15,6 +15,7 @@ import orjson
 
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.live.calls import Calls, put_fact
+from ragtriage.data.live.policy import DAY
 from ragtriage.data.store.stored_file import replace_file
 from ragtriage.data.text.tokens import folded_question, is_cjk, lowered, search_runs, stem, word_list
 
@@ -33,7 +34,6 @@ NEARLY_ALL = 0.6  # of the questions of a word have the same one beside it: both
 ENOUGH = 0.5  # weight of its words by which a question is of a topic
 SHORTEST, LONGEST = 3, 30  # letters of a word; identifiers are longer
 MOST_OF_A_NAME = 8  # characters of a name that is written without spaces
-DAY = 86_400
 ENOUGH_QUESTIONS = 300  # distinct ones after which no more are waited for
 REFERENCE = "baseline of topics"  # how the fact begins that alerts hold topics to: [[topic, user, n]], end
 LOOKED_AT = "topics looked at"  # fact: when new ones were looked for, seconds since 1970

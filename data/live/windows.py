@@ -10,12 +10,12 @@ from ragtriage.data.errors import ValidationErrors
 from ragtriage.data.importers.load import import_parsed_runs
 from ragtriage.data.live.calls import Calls, Window
 from ragtriage.data.live.feedback.joining import with_feedback
-from ragtriage.data.live.policy import Policy
+from ragtriage.data.live.policy import DAY, Policy
+from ragtriage.data.live.production.times import iso
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.parsed_run import ParsedRun, Record
 from ragtriage.data.store.workspace import LIVE, Run
 
-DAY = 86_400
 FORMAT = "otlp"  # of such runs, in their origin
 FILE, ORIGIN = (
     "file",
@@ -64,7 +64,7 @@ def publish(
     Returns:
         The run; None where no call of that time is kept.
     """
-    earlier = _published(calls, first, last, release or "")
+    earlier = published_window(calls, first, last, release or "")
     if earlier is not None and not earlier.stale and earlier.run_id in store.workspace.run_ids():
         return store.workspace.read_run(earlier.run_id)
     with calls.open() as connection:
@@ -72,10 +72,10 @@ def publish(
     if not kept:
         return None
     name = window_name(first, last) if release is None else f"live release {release}"
-    said = {"from": _iso(first), "to": _iso(last), "release": release or "", "calls": total, "kept": kept}
+    said = {"from": iso(first), "to": iso(last), "release": release or "", "calls": total, "kept": kept}
     parsed = ParsedRun(
         name,
-        _records(with_feedback(calls, calls.samples(first, last, release))),
+        _records(with_feedback(calls, calls.samples(first, last, release), first, last)),
         calls.fact(FILE, "live traffic"),
         FORMAT,
         named_by_content=True,
@@ -110,13 +110,14 @@ def publish_due(
         *((*window, None) for window in due if window not in known),
     ]
     published = [publish(store, calls, project, *each) for each in wanted]
-    with calls.changing() as connection:
-        spans = [(first, last) for first, last, release in wanted if release is None]
-        connection.executemany(_MARK, spans)
+    if spans := [(first, last) for first, last, release in wanted if release is None]:
+        with calls.changing() as connection:
+            connection.executemany(_MARK, spans)
     return [run for run in published if run is not None]
 
 
-def _published(calls: Calls, first: float, last: float, release: str) -> Window | None:
+def published_window(calls: Calls, first: float, last: float, release: str = "") -> Window | None:
+    """Return a time, or a release, as it was published; None where it was not."""
     wanted = (first, last, release)
     return next((it for it in calls.windows() if (it.first, it.last, it.release) == wanted), None)
 
@@ -152,7 +153,3 @@ def _records(samples: Iterator[dict[str, Any]]) -> Iterator[Record]:
 
 def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def _iso(seconds: float) -> str:
-    return _moment(seconds).isoformat(timespec="seconds").replace("+00:00", "Z")

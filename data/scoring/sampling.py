@@ -14,7 +14,7 @@ from ragtriage.data.store.sample_schema import numbers
 from ragtriage.data.store.stored_file import reading
 from ragtriage.data.store.workspace import Run
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
-from ragtriage.metrics.statistics.intervals import Interval, hajek_mean, interval
+from ragtriage.metrics.statistics.intervals import Interval, interval
 
 if TYPE_CHECKING:
     from ragtriage.data.scoring.scored_run import ScoredRun
@@ -89,8 +89,3 @@ def mean_of_questions(
     n = int(known.sum()) if n_applicable is None else n_applicable
     plain = bool(np.isin(means[known], (0.0, 1.0)).all()) if binary is None else binary
     return interval(means, scored.clusters, n, plain, bounds, scored.question_weights)
-
-
-def plain_mean(scored: ScoredRun, means: FloatArray) -> float:
-    """Return the mean over the questions of a run alone, weighted likewise; NaN where none has a value."""
-    return hajek_mean(means, scored.question_weights)

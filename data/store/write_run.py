@@ -3,7 +3,7 @@
 import gc
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -127,8 +127,7 @@ def store_run(
     parts = [project, name, parsed.config, parsed.dataset, parsed.dataset_version, parsed.corpus_version]
     if parsed.means:
         parts.append(parsed.means)
-    identity = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
-    tally = _Tally(hashlib.sha256(identity))
+    tally = _Tally(_begun(parts))
     with workspace.staging(workspace.runs_folder) as stage:
         samples = _samples(parsed, tally, errors, progress, problems)
         with _rare_collections(), closing(_written(stage / "samples.parquet", samples, tally)) as written:
@@ -165,8 +164,7 @@ def stored_anew(workspace: Workspace, run: Run, samples: Iterable[Sample], error
         errors: takes what is wrong with them, which is nothing unless the run is damaged.
     """
     parts = [run.project, run.name, run.config, run.dataset, run.dataset_version, run.corpus_version]
-    identity = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
-    tally = _Tally(hashlib.sha256(identity))
+    tally = _Tally(_begun(parts))
 
     def tallied() -> Iterator[Sample]:
         for line, sample in enumerate(samples, start=1):
@@ -191,6 +189,12 @@ def stored_anew(workspace: Workspace, run: Run, samples: Iterable[Sample], error
         (stage / "run.json").write_text(run.to_json(), encoding="utf-8")
         workspace.publish(stage, workspace.runs_folder / run.run_id)
     return run
+
+
+def _begun(parts: Sequence[object]) -> Any:
+    """Return the digest of a run, begun with the facts that tell it from another with the same samples."""
+    options = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+    return hashlib.sha256(orjson.dumps(parts, option=options, default=str))
 
 
 @contextmanager

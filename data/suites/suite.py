@@ -17,7 +17,7 @@ import numpy as np
 from ragtriage.data.suites.check import Evaluate, RecordedCheck, recorded_outcome
 from ragtriage.data.suites.check_table import CheckedRun, check_table, question_shares, rate_values
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
-from ragtriage.metrics.statistics.intervals import Interval, interval
+from ragtriage.metrics.statistics.intervals import Interval, score_mean
 
 
 class SuiteFindings(Protocol):
@@ -121,10 +121,7 @@ class SuiteChecks:
         values = np.array([np.nan if number is None else float(number) for number in numbers], np.float64)
         known = np.isfinite(values)
         by_question = question_shares(self._run, self.sample, np.where(known, values, 0.0), known)
-        measured = by_question[np.isfinite(by_question)]
-        binary = bounds == (0.0, 1.0) and bool(np.isin(measured, (0.0, 1.0)).all())
-        run = self._run
-        return interval(by_question, run.clusters, len(measured), binary, bounds, run.question_weights)
+        return score_mean(by_question, self._run.clusters, bounds, self._run.question_weights)
 
     def __len__(self) -> int:
         """Return the number of checks."""

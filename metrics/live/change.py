@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import hypot, isfinite
+from math import isfinite
 
-from ragtriage.metrics.statistics.intervals import Interval
+from ragtriage.metrics.statistics.intervals import Interval, reaches
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,12 @@ class Difference:
 def difference_between(before: Interval | None, after: Interval) -> Difference | None:
     """Return the difference of two independent means; None where one of them has no interval.
 
-    The ends of both intervals are combined by squares, each on its side. For two plain rates this is
-    Newcombe's interval. Source: Zou and Donner 2008, "Construction of confidence limits about effect
-    measures", Statistics in Medicine 27.
+    Their intervals are combined as `reaches` does.
     """
     if before is None or not all(
         isfinite(value) for each in (before, after) for value in (each.mean, each.low, each.high)
     ):
         return None
     value = after.mean - before.mean
-    below = hypot(after.mean - after.low, before.high - before.mean)
-    above = hypot(after.high - after.mean, before.mean - before.low)
+    below, above = reaches(before, after)
     return Difference(value, value - below, value + above)

@@ -2,10 +2,16 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
+from math import isfinite
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+def finite_or_none(value: float) -> float | None:
+    """Return a number as JSON has it: None where it is NaN or infinite."""
+    return float(value) if isfinite(value) else None
 
 
 class Source(IntEnum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import hypot
 from typing import Literal
 
 import numpy as np
@@ -223,6 +224,45 @@ def mean_over_questions(
     """
     groups = np.arange(len(values), dtype=np.int64) if clusters is None else clusters
     return interval(values, groups, int(np.isfinite(values).sum()), binary=True, weights=weights)
+
+
+def is_pass_rate(values: FloatArray, bounds: tuple[float, float]) -> bool:
+    """Return whether a metric from 0 to 1 has no value but 0 and 1, NaN left out."""
+    return bounds == (0.0, 1.0) and bool(np.isin(values[np.isfinite(values)], (0.0, 1.0)).all())
+
+
+def score_mean(
+    values: FloatArray,
+    clusters: IntArray,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    weights: FloatArray | None = None,
+) -> Interval:
+    """Return the mean of a score with its 95 % interval: that of a pass rate where its values are one.
+
+    Args:
+        values: (q,) NaN where not scored.
+        clusters: (q,) codes of the independent group of each value.
+        bounds: least and greatest value; infinite where there is none.
+        weights: (q,) of each value; None where all weigh alike.
+    """
+    n = int(np.isfinite(values).sum())
+    return interval(values, clusters, n, is_pass_rate(values, bounds), bounds, weights)
+
+
+def reaches(before: Interval, after: Interval) -> tuple[float, float]:
+    """Return how far the 95 % interval of a difference of independent means reaches below and above it.
+
+    The distances to the ends of both intervals are combined by squares, each on its side, which is Newcombe's
+    interval for plain rates. Source: Zou and Donner 2008, "Construction of confidence limits about effect
+    measures", Statistics in Medicine 27; Newcombe 1998, Statistics in Medicine 17.
+
+    Args:
+        before: the mean that is taken away.
+        after: the other.
+    """
+    below = hypot(after.mean - after.low, before.high - before.mean)
+    above = hypot(after.high - after.mean, before.mean - before.low)
+    return below, above
 
 
 def hajek_mean(values: FloatArray, weights: FloatArray | None = None) -> float:

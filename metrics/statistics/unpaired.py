@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, isfinite, nan
-
-import numpy as np
+from math import isfinite, nan
 
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.distributions import normal_quantile, normal_tail
-from ragtriage.metrics.statistics.intervals import ONE_SIDED, TWO_SIDED, Interval, interval
+from ragtriage.metrics.statistics.intervals import ONE_SIDED, TWO_SIDED, Interval, reaches, score_mean
 from ragtriage.metrics.statistics.max_t import FamilyTest, with_side_of_zero
 from ragtriage.metrics.statistics.paired import SIGNIFICANCE, PairedDifference, holm
 
@@ -25,21 +23,15 @@ class Group:
 
     def mean(self, bounds: tuple[float, float]) -> Interval:
         """Return the mean with its 95 % interval."""
-        known = self.values[np.isfinite(self.values)]
-        binary = bounds == (0.0, 1.0) and bool(np.isin(known, (0.0, 1.0)).all())
-        return interval(self.values, self.clusters, len(known), binary, bounds, self.weights)
+        return score_mean(self.values, self.clusters, bounds, self.weights)
 
 
 def unpaired(base: Group, other: Group, bounds: tuple[float, float] = (0.0, 1.0)) -> PairedDifference:
     """Return the difference of two means, other minus base, of groups that are independent.
 
-    Each mean has its own 95 % interval; the distances to their ends are combined by squares, which is
-    Newcombe's interval for plain rates. The test is the normal one whose p is below 0.05 exactly where that
-    interval leaves 0 out; a one-sided 95 % bound lies 1.645 / 1.96 as far. Which questions changed is not
-    known.
-
-    Source: Zou and Donner 2008, "Construction of confidence limits about effect measures", Statistics in
-    Medicine 27; Newcombe 1998, Statistics in Medicine 17.
+    Each mean has its own 95 % interval; they are combined as `reaches` does. The test is the normal one whose
+    p is below 0.05 exactly where that interval leaves 0 out; a one-sided 95 % bound lies 1.645 / 1.96 as far.
+    Which questions changed is not known.
 
     Args:
         base: the baseline.
@@ -48,8 +40,7 @@ def unpaired(base: Group, other: Group, bounds: tuple[float, float] = (0.0, 1.0)
     """
     before, after = base.mean(bounds), other.mean(bounds)
     change = after.mean - before.mean
-    below = hypot(after.mean - after.low, before.high - before.mean)
-    above = hypot(after.high - after.mean, before.mean - before.low)
+    below, above = reaches(before, after)
     towards_zero = below if change > 0 else above
     z = nan
     if isfinite(towards_zero) and isfinite(change):

@@ -23,8 +23,8 @@ from ragtriage.data.live.alerts.rules import (
     rule_states,
     score_windows,
     topic_windows,
-    user_codes,
 )
+from ragtriage.data.live.calls import user_codes
 from ragtriage.data.live.policy import Alert
 from ragtriage.metrics.schema.scores import FloatArray
 from ragtriage.metrics.statistics.intervals import wilson

@@ -13,7 +13,8 @@ from live_calls import BEGIN, call, made, put
 
 from ragtriage.data.errors import WorkspaceError
 from ragtriage.data.live.forgetting.deletion import forget
-from ragtriage.data.live.topics import DAY, FILE_NAME, MOST, OTHER, Topics, give_topics
+from ragtriage.data.live.policy import DAY
+from ragtriage.data.live.topics import FILE_NAME, MOST, OTHER, Topics, give_topics
 
 BUNDLED = files("ragtriage.data") / "bundled"
 HANDBOOK = [

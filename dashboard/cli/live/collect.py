@@ -19,6 +19,7 @@ import click
 from ragtriage.dashboard.cli.options import NEW_PROJECT, PATH, with_default
 from ragtriage.dashboard.cli.serve import HOST, BindAddress
 from ragtriage.data.errors import DataError
+from ragtriage.data.live import COLLECT_TOKEN
 from ragtriage.metrics.number_text import count
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from ragtriage.data.live.worker import Worker
 
 PORT = 4318  # of OTLP over HTTP
-TOKEN = "RAGTRIAGE_COLLECT_TOKEN"  # noqa: S105 -- name of a variable
 SHORTEST_TOKEN = 16
 DRAIN_SECONDS = 10
 MOST_CONNECTIONS = 500
@@ -44,7 +44,7 @@ RUNS_NAMED = 3
     "--token-file",
     metavar="FILE",
     type=PATH,
-    help=f"File with the token that senders must bring; {TOKEN} does the same.",
+    help=f"File with the token that senders must bring; {COLLECT_TOKEN} does the same.",
 )
 @click.pass_obj
 def collect(
@@ -120,7 +120,7 @@ def _token(address: BindAddress, file: Path | None) -> str:
     Raises:
         click.UsageError: it cannot be read, is short, or is missing where others reach the address.
     """
-    token, source = os.environ.get(TOKEN, ""), TOKEN
+    token, source = os.environ.get(COLLECT_TOKEN, ""), COLLECT_TOKEN
     if file is not None:
         source = str(file)
         try:
@@ -136,7 +136,7 @@ def _token(address: BindAddress, file: Path | None) -> str:
     if not address.loopback and not token:
         raise click.UsageError(
             f"host {address.host}: reachable from other machines, so a token is required; "
-            f"accepted: --token-file FILE or {TOKEN} with it, or no --host for this machine alone"
+            f"accepted: --token-file FILE or {COLLECT_TOKEN} with it, or no --host for this machine alone"
         )
     return token
 

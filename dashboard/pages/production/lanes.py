@@ -97,9 +97,8 @@ def _state(measure: Measure) -> tuple[State, str]:
     if since.n_scored < FEWEST or not isfinite(since.low):
         return "cannot tell", "too few"
     above = rule.at_most is not None
-    beyond = since.low > limit if above else since.high < limit
     inside = since.high <= limit if above else since.low >= limit
-    if beyond:
+    if rule.is_beyond(since.low, since.high):
         return "bad", "above limit" if above else "below limit"
     return ("good", "holds") if inside else ("cannot tell", "may be beyond")
 

@@ -14,7 +14,8 @@ from ragtriage.data.live.calls import Calls, live_folder
 from ragtriage.data.live.policy import FILE_NAME
 from ragtriage.data.live.production.facts import Production, production
 from ragtriage.data.live.production.times import chosen_span, span_ends
-from ragtriage.data.live.production.window_runs import part_ends, publish_part, published_part
+from ragtriage.data.live.production.window_runs import part_ends, publish_part
+from ragtriage.data.live.windows import published_window
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.store.stored_file import file_version
 from ragtriage.data.store.workspace import Run
@@ -37,7 +38,8 @@ class Opened:
 
     def run_id(self, later: bool) -> str:
         """Return the run of a part; "" where it is not published."""
-        window = published_part(self.calls, self.ends(later))
+        ends = self.ends(later)
+        window = None if ends is None else published_window(self.calls, *ends)
         return "" if window is None or window.stale else window.run_id
 
     def part(self, later: bool) -> Run | None:
@@ -50,7 +52,7 @@ class Opened:
     def step(self, first: float, last: float) -> Run | None:
         """Return a step as a run, published now where it is not; None as of a part."""
         if not may_write():
-            window = published_part(self.calls, (first, last))
+            window = published_window(self.calls, first, last)
             return None if window is None else self.store.workspace.read_run(window.run_id)
         return publish_part(self.store, self.calls, self.facts.project, (first, last))
 

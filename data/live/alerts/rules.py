@@ -18,7 +18,7 @@ from ragtriage.metrics.live.mix import mix_change, topic_design_effect
 from ragtriage.metrics.metric_registry import REGISTRY
 from ragtriage.metrics.schema.scores import FloatArray, IntArray
 from ragtriage.metrics.statistics.distributions import normal_quantile, quantile_interval
-from ragtriage.metrics.statistics.intervals import TWO_SIDED, Interval, interval
+from ragtriage.metrics.statistics.intervals import TWO_SIDED, Interval, interval, score_mean
 
 State = Literal["ok", "unclear", "firing", "cannot_tell", "no_data"]
 Position = Literal["beyond", "between", "inside", "too_few", "nothing"]
@@ -178,10 +178,8 @@ def mean_of_kept(
         rate: (n,) at which each was kept.
         bounds: least and greatest value.
     """
-    known = values[np.isfinite(values)]
-    binary = bounds == (0.0, 1.0) and bool(np.isin(known, (0.0, 1.0)).all())
     weights = None if not len(rate) or rate.min() == rate.max() else 1 / rate
-    return interval(values, users, len(known), binary, bounds, weights)
+    return score_mean(values, users, bounds, weights)
 
 
 def judge_windows(rule: Alert, scored: Scored, starts: FloatArray) -> list[WindowValue]:
@@ -282,10 +280,10 @@ def _placed(rule: Alert, start: float, value: float, ends: tuple[float, ...], n:
         position = "nothing"
     elif n < rule.fewest:
         position = "too_few"
-    elif rule.at_most is not None:
-        position = "inside" if value <= rule.at_most else "beyond" if low > rule.at_most else "between"
-    elif rule.at_least is not None:
-        position = "inside" if value >= rule.at_least else "beyond" if high < rule.at_least else "between"
+    elif rule.is_beyond(value, value):
+        position = "beyond" if rule.is_beyond(low, high) else "between"
+    elif rule.limit is not None:
+        position = "inside"
     return WindowValue(start, start + rule.window, value, low, high, n, position)
 
 
@@ -294,9 +292,3 @@ def _parts(times: FloatArray, starts: FloatArray, seconds: int) -> list[slice]:
     begins = np.searchsorted(times, starts, side="left").tolist()
     ends = np.searchsorted(times, starts + seconds, side="left").tolist()
     return [slice(begin, end) for begin, end in zip(begins, ends, strict=True)]
-
-
-def user_codes(users: Sequence[str]) -> IntArray:
-    """Return a code a user; calls of nobody known have one each."""
-    names = [user or f"\0{at}" for at, user in enumerate(users)]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64) if names else np.zeros(0, np.int64)

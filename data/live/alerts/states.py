@@ -28,12 +28,12 @@ from ragtriage.data.live.alerts.rules import (
 )
 from ragtriage.data.live.alerts.window_facts import ALL_TIME, topic_counts, watched_fact, window_means
 from ragtriage.data.live.calls import Calls, put_fact
-from ragtriage.data.live.policy import Alert, Policy
+from ragtriage.data.live.policy import DAY, Alert, Policy
 from ragtriage.data.live.production.buckets import SHARES
 from ragtriage.data.live.production.times import iso, utc
 from ragtriage.data.live.topics import REFERENCE
 from ragtriage.metrics.number_text import chosen_percent, count, number, percent
-from ragtriage.metrics.schema.scores import FloatArray, IntArray
+from ragtriage.metrics.schema.scores import FloatArray, IntArray, finite_or_none
 
 LOOK_BACK = 12  # windows at least that decide a state
 DRIFT_BACK = 60  # windows of a drift, after those of its baseline
@@ -283,7 +283,6 @@ def note_changes(
     return [it for it in changed if "firing" in (it.state, last.get(it.rule))]
 
 
-DAY = 86_400
 _OLD = (
     "DELETE FROM alerts WHERE noted < ?1 AND EXISTS (SELECT 1 FROM alerts AS later"
     " WHERE later.rule = alerts.rule AND later.noted > alerts.noted AND later.noted < ?1)"
@@ -310,7 +309,7 @@ def rule_title(rule: Alert) -> str:
 
 
 def _limit_text(rule: Alert) -> str:
-    limit = rule.at_most if rule.at_most is not None else rule.at_least or 0.0
+    limit = rule.limit or 0.0
     return chosen_percent(limit) if rule.metric in SHARES else f"{limit:g}"
 
 
@@ -325,10 +324,10 @@ def alert_facts(calls: Calls, project: str, alert: AlertState) -> dict[str, Any]
         "since": iso(alert.since),
         "window_seconds": rule.window,
         "windows": rule.windows,
-        "limit": rule.at_most if rule.at_most is not None else rule.at_least,
-        "value": None if latest is None else _known(latest.value),
-        "low": None if latest is None else _known(latest.low),
-        "high": None if latest is None else _known(latest.high),
+        "limit": rule.limit,
+        "value": None if latest is None else finite_or_none(latest.value),
+        "low": None if latest is None else finite_or_none(latest.low),
+        "high": None if latest is None else finite_or_none(latest.high),
         "calls": None if latest is None else latest.n,
         "releases": releases,
         "text": alert_sentence(project, alert, tuple(releases)),
@@ -374,7 +373,3 @@ def alert_sentence(project: str, alert: AlertState, releases: Sequence[str] = ()
         said += f", limit {_limit_text(rule)}" if rule.metric else ""
     of = f", release {releases[0]}" if len(releases) == 1 else ""
     return f"{project}: {said}; {'firing' if fires else 'over'} since {utc(alert.since)}{of}"
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) or math.isinf(value) else value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragtriage.data.live.alerts.rules import MEANS, WatchedFact, user_codes
-from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.alerts.rules import MEANS, WatchedFact
+from ragtriage.data.live.calls import Calls, user_codes
 from ragtriage.data.live.policy import Alert
 from ragtriage.data.live.production.buckets import SHARES
 from ragtriage.metrics.schema.scores import FloatArray, IntArray

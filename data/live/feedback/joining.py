@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ragtriage.data.ab.reading import DAY
-from ragtriage.data.live.calls import CallFacts, Calls, put_feedback
+from ragtriage.data.live.calls import CallFacts, Calls, name_list, put_feedback
 from ragtriage.data.live.feedback.records import SYSTEM, Answer, answers_of
-from ragtriage.data.live.feedback.results import RELEASE, FeedbackRows
+from ragtriage.data.live.feedback.results import RELEASE, FeedbackRows, cells_of, times_of
 
 FARTHEST = DAY  # seconds between a call and an answer that is joined by its question
 EVER = 1e15  # seconds since 1970
@@ -57,21 +56,20 @@ def store_feedback(calls: Calls, answers: Sequence[Answer]) -> Stored:
 
     An answer without a time is kept with that of the first time it was stored.
     """
-    before = {record.feedback_id for record in calls.feedback(0.0, EVER)}
     moment = now()
     timed = [answer if answer.time is not None else replace(answer, time=moment) for answer in answers]
     with calls.changing() as connection:
-        put_feedback(connection, [record for answer in timed for record in answer.records])
-    new = sum(any(record.feedback_id not in before for record in answer.records) for answer in answers)
+        fresh = put_feedback(connection, [record for answer in timed for record in answer.records])
+    new = sum(any(record.feedback_id in fresh for record in answer.records) for answer in answers)
     return Stored(len(answers), new, _counted(answers, _traces_of(calls, answers)))
 
 
-def feedback_of(calls: Calls) -> dict[str, dict[str, float | str]]:
-    """Return what users said of calls: trace -> name -> value; of two answers of a name the later one.
+def feedback_of(calls: Calls, first: float = 0.0, last: float = EVER) -> dict[str, dict[str, float | str]]:
+    """Return what users said of the calls of a time: trace -> name -> value; of two of a name the later one.
 
     Calls without feedback are left out. What is joined by user and question counts, too.
     """
-    answers = answers_of(calls.feedback(0.0, EVER))
+    answers = answers_of(calls.feedback_on(first, last))
     found: dict[str, dict[str, float | str]] = {}
     for answer, trace in zip(answers, _traces_of(calls, answers), strict=True):
         if trace not in (_AMBIGUOUS, _UNJOINED):
@@ -113,19 +111,15 @@ def _merged(earlier: Answer, later: Answer) -> Answer:
 
 
 def _rows(rows: Sequence[tuple[int, str, Answer | None]], facts: CallFacts) -> FeedbackRows:
-    values: list[Mapping[str, float | str]] = [
-        {} if answer is None else answer.values for _, _, answer in rows
-    ]
-    names = dict.fromkeys(name for row in values for name in row)
     times = [
-        facts.time[place] if place >= 0 else np.nan if answer is None or answer.time is None else answer.time
+        facts.time[place] if place >= 0 else None if answer is None else answer.time
         for place, _, answer in rows
     ]
     return FeedbackRows(
         call=np.array([place for place, _, _ in rows], dtype=np.int64),
         users=[user for _, user, _ in rows],
-        times=np.array(times, dtype=np.float64),
-        cells={name: [row.get(name) for row in values] for name in names},
+        times=times_of(times),
+        cells=cells_of([{} if answer is None else answer.values for _, _, answer in rows]),
         groups={
             RELEASE: [facts.release[place] if place >= 0 else "" for place, _, _ in rows],
             SYSTEM: ["" if answer is None else answer.system_type for _, _, answer in rows],
@@ -144,10 +138,8 @@ def _counted(answers: Sequence[Answer], traces: Sequence[str]) -> Joined:
 
 def _traces_of(calls: Calls, answers: Sequence[Answer]) -> list[str]:
     """Return the trace of the call that each answer is about; _AMBIGUOUS or _UNJOINED for none."""
-    named = json.dumps(sorted({answer.trace_id for answer in answers if answer.trace_id}))
-    users = json.dumps(
-        sorted({answer.user_id for answer in answers if answer.user_id and not answer.trace_id})
-    )
+    named = name_list({answer.trace_id for answer in answers if answer.trace_id})
+    users = name_list({answer.user_id for answer in answers if answer.user_id and not answer.trace_id})
     of_traces = "SELECT trace_id FROM calls WHERE trace_id IN (SELECT value FROM json_each(?))"
     of_users = (
         "SELECT user_id, question, time, trace_id FROM calls WHERE question IS NOT NULL AND user_id != ''"
@@ -205,9 +197,11 @@ _RATED = {
 }
 
 
-def with_feedback(calls: Calls, samples: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield samples of calls with what their users said as human scores, which are no labels."""
-    said = feedback_of(calls)
+def with_feedback(
+    calls: Calls, samples: Iterable[dict[str, Any]], first: float, last: float
+) -> Iterator[dict[str, Any]]:
+    """Yield samples of the calls of a time with what users said as human scores, which are no labels."""
+    said = feedback_of(calls, first, last)
     for sample in samples:
         ratings = user_ratings(said.get(sample["trace_id"], {}))
         yield {**sample, "human": [*(sample.get("human") or ()), *ratings]} if ratings else sample

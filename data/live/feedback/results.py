@@ -14,11 +14,11 @@ from ragtriage.data.ab.measures import LOWER, Kind, Measure, back_within, measur
 from ragtriage.data.ab.reading import DAY, TestRows
 from ragtriage.data.errors import DataError
 from ragtriage.data.importers.parsing.names import plain_name
-from ragtriage.data.live.alerts.rules import user_codes
+from ragtriage.data.live.calls import user_codes
 from ragtriage.data.live.feedback.records import SYSTEM, Answer
 from ragtriage.metrics.ab.differences import Z
 from ragtriage.metrics.ab.feedback import cohort_matrix
-from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray
+from ragtriage.metrics.schema.scores import BoolArray, FloatArray, IntArray, finite_or_none
 from ragtriage.metrics.statistics.distributions import QuantileInterval, quantile_interval
 from ragtriage.metrics.statistics.intervals import Interval, clustered, interval, missing_bounds
 
@@ -127,9 +127,9 @@ def _result_dict(result: FeedbackResult) -> dict[str, Any]:
         "group": result.group or None,
         "name": result.name,
         "kind": result.kind,
-        "mean": _finite(interval.mean),
-        "low": _finite(interval.low),
-        "high": _finite(interval.high),
+        "mean": finite_or_none(interval.mean),
+        "low": finite_or_none(interval.low),
+        "high": finite_or_none(interval.high),
         "method": interval.method,
         "n": interval.n_scored,
         "users": interval.n_clusters,
@@ -147,27 +147,25 @@ def _result_dict(result: FeedbackResult) -> dict[str, Any]:
     return values
 
 
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
-
-
 def rows_of_answers(answers: Sequence[Answer]) -> FeedbackRows:
     """Return the rows of a file: each of its answers, those with no value too."""
     return FeedbackRows(
         call=np.arange(len(answers), dtype=np.int64),
         users=[answer.user_id for answer in answers],
-        times=_times(answer.time for answer in answers),
-        cells=_cells([answer.values for answer in answers]),
+        times=times_of(answer.time for answer in answers),
+        cells=cells_of([answer.values for answer in answers]),
         groups={SYSTEM: [answer.system_type for answer in answers]},
         calls=False,
     )
 
 
-def _times(times: Iterable[float | None]) -> FloatArray:
+def times_of(times: Iterable[float | None]) -> FloatArray:
+    """Return (n,) times, NaN where there is none."""
     return np.array([np.nan if time is None else time for time in times], dtype=np.float64)
 
 
-def _cells(values: Sequence[Mapping[str, float | str]]) -> dict[str, list[object]]:
+def cells_of(values: Sequence[Mapping[str, float | str]]) -> dict[str, list[object]]:
+    """Return name -> (n,) values of the rows, None where a row has none."""
     names = dict.fromkeys(name for row in values for name in row)
     return {name: [row.get(name) for row in values] for name in names}
 

@@ -11,6 +11,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 from ragtriage.data.errors import DataError
+from ragtriage.data.live import COLLECT_TOKEN
 from ragtriage.data.live.calls import Calls, listed, live_projects
 from ragtriage.data.live.feedback.joining import Stored, store_feedback
 from ragtriage.data.live.feedback.records import Answer
@@ -18,7 +19,6 @@ from ragtriage.data.live.posting import post
 from ragtriage.data.live.redacting import redactor_of
 from ragtriage.data.store.workspace import Workspace
 
-TOKEN = "RAGTRIAGE_COLLECT_TOKEN"  # noqa: S105 -- the name of the variable
 ADDRESS = "/v1/feedback"
 SECONDS = 10.0
 USUAL_PROJECT = "default"
@@ -55,7 +55,7 @@ def send_feedback(endpoint: str, body: Mapping[str, Any]) -> None:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise DataError(f"endpoint {endpoint[:80]!r}; accepted: an address such as http://127.0.0.1:4318")
     address = endpoint if parts.path.rstrip("/").endswith(ADDRESS) else f"{endpoint.rstrip('/')}{ADDRESS}"
-    token = os.environ.get(TOKEN)
+    token = os.environ.get(COLLECT_TOKEN)
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     try:
         post(address, json.dumps(body).encode(), headers, SECONDS)

@@ -5,7 +5,6 @@ The calls are removed last, since by them the rest is found: who was ended half 
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -16,7 +15,7 @@ from typing import Any
 import orjson
 
 from ragtriage.data.errors import DataError, WorkspaceError
-from ragtriage.data.live.calls import FILE, JOURNAL, Calls, listed, live_folder, live_projects
+from ragtriage.data.live.calls import FILE, JOURNAL, Calls, listed, live_folder, live_projects, name_list
 from ragtriage.data.live.forgetting.dataset_items import forget_in_datasets
 from ragtriage.data.live.forgetting.personal_data import (
     Person,
@@ -239,7 +238,7 @@ def _calls_in(calls: Calls, run_id: str, person: Person) -> int:
         " AND trace_id IN (SELECT value FROM json_each(?))"
     )
     with calls.open() as connection:
-        return int(connection.execute(query, (run_id, json.dumps(sorted(person.traces)))).fetchone()[0])
+        return int(connection.execute(query, (run_id, name_list(person.traces))).fetchone()[0])
 
 
 def _texts_of(path: Path, rows: Sequence[int]) -> list[frozenset[str]]:

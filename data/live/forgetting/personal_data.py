@@ -11,7 +11,7 @@ from types import ModuleType
 
 from ragtriage.data.datasets.regressions import regression_id
 from ragtriage.data.errors import DataError
-from ragtriage.data.live.calls import JOURNAL, Calls
+from ragtriage.data.live.calls import JOURNAL, Calls, name_list
 from ragtriage.data.live.feedback.records import plain_trace
 from ragtriage.data.live.journal import Kind, read_journal, rewrite
 from ragtriage.data.live.redacting import SALT, redactor_of
@@ -73,7 +73,7 @@ def find_person(person: Person, calls: Calls) -> None:
         rows = connection.execute(
             "SELECT trace_id, question FROM calls WHERE question IN"
             " (SELECT question FROM calls WHERE trace_id IN (SELECT value FROM json_each(?)))",
-            (_json(person.traces),),
+            (name_list(person.traces),),
         ).fetchall()
     mine = {question for trace, question in rows if trace in person.traces}
     person.questions |= mine - {question for trace, question in rows if trace not in person.traces}
@@ -81,7 +81,7 @@ def find_person(person: Person, calls: Calls) -> None:
 
 def _traces_of(connection: sqlite3.Connection, ids: Collection[str]) -> set[str]:
     """Return the traces of a user's calls, feedback and spans."""
-    listed = (_json(ids),)
+    listed = (name_list(ids),)
     of_calls = "SELECT trace_id FROM calls WHERE user_id IN (SELECT value FROM json_each(?1))"
     of_feedback = (  # of a call that nobody else made
         "SELECT feedback.trace_id FROM feedback LEFT JOIN calls USING (trace_id)"
@@ -166,7 +166,7 @@ def is_of(person: Person, user_id: str, trace_id: str) -> bool:
 
 def forget_calls(person: Person, calls: Calls, *, dry: bool) -> dict[str, int]:
     """Delete the user's calls, feedback and waiting spans; return how many there are by table."""
-    values = {"traces": _json(person.traces), "ids": _json(person.ids)}
+    values = {"traces": name_list(person.traces), "ids": name_list(person.ids)}
     found: dict[str, int] = {}
     with calls.open() if dry else calls.changing() as connection:
         for table, which in _OF_PERSON.items():
@@ -183,7 +183,3 @@ def move_windows(calls: Calls, old: str, new: str | None) -> None:
             connection.execute("DELETE FROM windows WHERE run_id = ?", (old,))
         else:
             connection.execute("UPDATE windows SET run_id = ? WHERE run_id = ?", (new, old))
-
-
-def _json(names: Collection[str]) -> str:
-    return json.dumps(sorted(names))

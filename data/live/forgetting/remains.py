@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ragtriage.data.live.calls import JOURNAL, unpacked
 from ragtriage.data.live.forgetting.personal_data import Person
-from ragtriage.data.live.journal import read_journal
+from ragtriage.data.live.journal import payloads_of
 
 FEWEST_BYTES = 6  # a shorter id stands in anything
 FEWEST_OF_QUESTION = 30  # a shorter question may be anybody's
@@ -24,14 +24,11 @@ AT_ONCE = 4 << 20
 def remains_of(root: Path, person: Person) -> list[tuple[str, int]]:
     """Return the files below a folder that name a user, a trace or a question of theirs, and how often."""
     needles = needles_of(person)
+    overlap = max(map(len, needles), default=1) - 1
     found = []
     for path in sorted(root.rglob("*")) if needles else []:
         if path.is_file() and not path.is_symlink():
-            n = sum(
-                part.count(needle)
-                for part in contents_of(path, max(map(len, needles)) - 1)
-                for needle in needles
-            )
+            n = sum(part.count(needle) for part in contents_of(path, overlap) for needle in needles)
             if n:
                 found.append((path.relative_to(root).as_posix(), n))
     return found
@@ -58,7 +55,7 @@ def contents_of(path: Path, overlap: int) -> Iterator[bytes]:
             with suppress(sqlite3.Error):
                 yield from _blobs(path)
         elif path.suffix == ".log" and path.parent.name == JOURNAL:
-            yield from (payload for _, _, payload in read_journal(path.parent, skipped=lambda _: None))
+            yield from payloads_of(path)
 
 
 def _raw(path: Path, overlap: int) -> Iterator[bytes]:

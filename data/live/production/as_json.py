@@ -8,6 +8,7 @@ from typing import Any
 from ragtriage.data.live.alerts.states import AlertState, rule_title
 from ragtriage.data.live.production.facts import Measure, Production
 from ragtriage.data.live.production.times import iso
+from ragtriage.metrics.schema.scores import finite_or_none
 from ragtriage.metrics.statistics.intervals import Interval
 
 
@@ -40,7 +41,7 @@ def production_dict(facts: Production) -> dict[str, Any]:
                 "calls": row.calls,
                 "refused": row.refused,
                 "context_complete": row.context_complete,
-                "before": _known(row.before),
+                "before": finite_or_none(row.before),
                 "trace_id": row.trace_id or None,
             }
             for row in facts.to_label
@@ -57,7 +58,7 @@ def production_dict(facts: Production) -> dict[str, Any]:
                 for each in sampling.strata
             ],
             "metric": sampling.metric or None,
-            "weighted": _known(sampling.weighted),
+            "weighted": finite_or_none(sampling.weighted),
         },
         "policy": facts.policy.source,
         "taken_out": dict(facts.taken_out),
@@ -84,9 +85,9 @@ def _measure(measure: Measure, facts: Production) -> dict[str, Any]:
 
 def _interval(value: Interval) -> dict[str, Any]:
     return {
-        "value": _known(value.mean),
-        "low": _known(value.low),
-        "high": _known(value.high),
+        "value": finite_or_none(value.mean),
+        "low": finite_or_none(value.low),
+        "high": finite_or_none(value.high),
         "n": value.n_scored,
         "effective_n": value.n_effective,
     }
@@ -100,12 +101,12 @@ def _topics(facts: Production) -> dict[str, Any] | None:
         "change": topics.change,
         "rate_part": topics.by_rate,
         "mix_part": topics.by_mix,
-        "mix_p": _known(topics.mix.p),
+        "mix_p": finite_or_none(topics.mix.p),
         "rows": [
             {
                 "topic": row.name,
-                "before": _known(row.before),
-                "since": _known(row.since),
+                "before": finite_or_none(row.before),
+                "since": finite_or_none(row.since),
                 "calls_before": row.calls_before,
                 "calls_since": row.calls_since,
                 "adds": row.adds,
@@ -121,14 +122,10 @@ def _alert(alert: AlertState) -> dict[str, Any]:
         "rule": rule_title(alert.rule),
         "state": alert.state,
         "since": iso(alert.since) if isfinite(alert.since) else None,
-        "value": None if latest is None else _known(latest.value),
-        "low": None if latest is None else _known(latest.low),
-        "high": None if latest is None else _known(latest.high),
+        "value": None if latest is None else finite_or_none(latest.value),
+        "low": None if latest is None else finite_or_none(latest.low),
+        "high": None if latest is None else finite_or_none(latest.high),
         "calls": None if latest is None else latest.n,
         "windows_beyond": sum(each.window.position == "beyond" for each in alert.windows),
         "windows": len(alert.windows),
     }
-
-
-def _known(value: float) -> float | None:
-    return value if isfinite(value) else None

@@ -58,7 +58,7 @@ class Measure:
     @property
     def limit(self) -> float | None:
         """What its rule asks for; None without one."""
-        return None if self.rule is None else limit_of(self.rule)
+        return None if self.rule is None else self.rule.limit
 
     @property
     def is_worse(self) -> bool:
@@ -201,11 +201,6 @@ def production(
         losses=calls.losses(),
         origin=calls.fact(ORIGIN),
     )
-
-
-def limit_of(rule: Alert) -> float | None:
-    """Return the limit of a rule; None of one without."""
-    return rule.at_most if rule.at_most is not None else rule.at_least
 
 
 def _rule(policy: Policy, name: str) -> Alert | None:

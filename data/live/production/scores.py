@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ragtriage.data.errors import WorkspaceError
-from ragtriage.data.live.alerts.rules import Scored, mean_of_kept, user_codes
+from ragtriage.data.live.alerts.rules import Scored, mean_of_kept
 from ragtriage.data.live.alerts.states import JUDGED, Scores
-from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.calls import Calls, user_codes
 from ragtriage.data.live.production.buckets import over
 from ragtriage.data.scoring.run_store import RunStore
 from ragtriage.data.scoring.scored_run import ScoredRun

@@ -10,9 +10,10 @@ from types import MappingProxyType
 
 from ragtriage.data.errors import DataError
 from ragtriage.data.live.calls import Calls
+from ragtriage.data.live.policy import DAY
 from ragtriage.data.live.production.buckets import Release, releases_in
 
-MINUTE, HOUR, DAY = 60, 3_600, 86_400
+MINUTE, HOUR = 60, 3_600
 SPANS: Mapping[str, tuple[int, int]] = MappingProxyType(  # name -> seconds, and seconds of a step
     {
         "1h": (HOUR, 300),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from ragtriage.data.live.calls import Calls, Window, unpacked
+from ragtriage.data.live.calls import Calls, name_list, unpacked
 from ragtriage.data.live.production.times import MINUTE, Times
 from ragtriage.data.live.windows import publish
 from ragtriage.data.scoring.run_store import RunStore
@@ -31,12 +30,6 @@ def part_ends(calls: Calls, times: Times, later: bool) -> tuple[float, float] | 
     return max(float(whole[0]), first), min(float(whole[1]), last)
 
 
-def published_part(calls: Calls, ends: tuple[float, float] | None) -> Window | None:
-    """Return the window of a time where it was published; None else."""
-    found = [each for each in calls.windows() if not each.release and (each.first, each.last) == ends]
-    return found[0] if found else None
-
-
 def publish_part(store: RunStore, calls: Calls, project: str, ends: tuple[float, float] | None) -> Run | None:
     """Return a time as a run, published now where it is not; None where no call of it is kept."""
     return None if ends is None else publish(store, calls, project, *ends)
@@ -45,5 +38,5 @@ def publish_part(store: RunStore, calls: Calls, project: str, ends: tuple[float,
 def kept_samples(calls: Calls, trace_ids: Sequence[str]) -> list[dict[str, Any]]:
     """Return the samples of kept calls in the native form, in order of time."""
     with calls.open() as connection:
-        rows = connection.execute(_SAMPLES, (json.dumps(list(trace_ids)),)).fetchall()
+        rows = connection.execute(_SAMPLES, (name_list(trace_ids),)).fetchall()
     return [unpacked(content) for (content,) in rows]
